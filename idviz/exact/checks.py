@@ -1,0 +1,114 @@
+"""Checks of what a person hands in: each error names the argument, the value, and what is allowed."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+MAX_ORDER = 1024
+METHODS = ("exact", "bilinear", "backward_euler", "euler")
+
+
+def whole_number(name: str, value, low: int, high: int | None = None) -> int:
+    """``value`` as an int in [low, high]; 16.0 and NumPy integers pass, 1.5, True and "16" do not."""
+    allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
+    refusal = f"{name} must be a whole number {allowed}, not {value!r}"
+    if isinstance(value, bool | np.bool_):
+        raise ValueError(refusal)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(refusal) from None
+    if number < low or (high is not None and number > high):
+        raise ValueError(refusal)
+    return number
+
+
+def order_of(order) -> int:
+    """The order M, a whole number from 1 to ``MAX_ORDER``."""
+    return whole_number("order", order, 1, MAX_ORDER)
+
+
+def method_of(method: str, allowed: tuple[str, ...] = METHODS) -> str:
+    if method not in allowed:
+        raise ValueError(f"method must be one of {', '.join(allowed)}, not {method!r}")
+    return method
+
+
+def number_within(name: str, value, low: float, high: float, *, open_low: bool = False, open_high: bool = False):
+    """``value`` as a float in the interval; an open end is excluded."""
+    bounds = f"{'(' if open_low else '['}{low}, {high}{')' if open_high else ']'}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number in {bounds}, not {value!r}") from None
+    if not (low <= number <= high) or (open_low and number == low) or (open_high and number == high):
+        raise ValueError(f"{name} must be in {bounds}, not {value!r}")
+    return number
+
+
+def real_array(name: str, value, ndim: int | tuple[int, ...], *, finite: bool = True) -> np.ndarray:
+    """``value`` as a float64 array with one of the allowed numbers of axes, not empty, and finite.
+
+    Booleans and integers become floats. Object, string and complex arrays are refused by name; the first NaN or
+    infinity is named with its position.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged nested lists
+        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, not dtype {array.dtype}")
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if array.ndim not in allowed:
+        axes = " or ".join(str(n) for n in allowed)
+        raise ValueError(f"{name} must have {axes} axes, not {array.ndim} (shape {array.shape})")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (shape {array.shape}); it needs at least one number")
+    array = array.astype(np.float64, copy=False)
+    if finite and not np.isfinite(array).all():
+        position = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        where = position[0] if len(position) == 1 else position
+        raise ValueError(f"{name} holds {array[position]} at position {where}; every number must be finite")
+    return array
+
+
+def rows(name: str, value, columns: int | None = None) -> np.ndarray:
+    """A (n, columns) array; a 1-D input of n numbers is (n, 1)."""
+    array = real_array(name, value, (1, 2))
+    array = array[:, None] if array.ndim == 1 else array
+    if columns is not None and array.shape[1] != columns:
+        raise ValueError(f"{name} must have {columns} columns, not {array.shape[1]} (shape {array.shape})")
+    return array
+
+
+def increasing_edges(edges, count: int) -> np.ndarray:
+    """Times (count + 1,), strictly increasing: sample k is held on [edges[k], edges[k+1])."""
+    array = real_array("edges", edges, 1)
+    if len(array) != count + 1:
+        raise ValueError(f"edges must hold one more number than there are samples: {count + 1}, not {len(array)}")
+    falls = np.flatnonzero(np.diff(array) <= 0)
+    if len(falls):
+        k = int(falls[0])
+        raise ValueError(f"edges must increase, but edges[{k + 1}] = {array[k + 1]} follows edges[{k}] = {array[k]}")
+    return array
+
+
+def samples_seen(at, count: int) -> np.ndarray:
+    """The numbers of samples seen, each a whole number from 1 to ``count``; None means all of them."""
+    if at is None:
+        return np.arange(1, count + 1)
+    array = np.atleast_1d(np.asarray(at))
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"at must be a list of at least one number of samples, not shape {array.shape}")
+    if array.dtype.kind == "f" and np.all(array == np.floor(array)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"at must hold whole numbers of samples from 1 to {count}, not {at!r}")
+    outside = array[(array < 1) | (array > count)]
+    if outside.size:
+        raise ValueError(f"at must hold numbers of samples from 1 to {count}, not {int(outside[0])}")
+    return array.astype(np.int64)

@@ -1,0 +1,39 @@
+"""Approximations of LegS, labelled as such: the ODE (E5) discretised, from a zero state, sample k at t = k + 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from idviz.exact.legs import legs_matrices
+
+
+def steps(signal: np.ndarray, order: int, method: str) -> Iterator[np.ndarray]:
+    """Yield the (M, d) state after each sample, unchecked.
+
+    bilinear        (I + A/2t) c' = (I − A/2t) c + B f/t
+    backward_euler  (I + A/t) c' = c + B f/t
+    euler           c' = (I − A/t) c + B f/t: peaks near 1e21 at order 32, overflows at much larger ones, silently;
+                    whoever shows it looks for values that are not finite.
+    """
+    from scipy.linalg.lapack import dtrtrs  # the solver under solve_triangular, without its checks
+
+    A, B = legs_matrices(order)
+    diagonal = np.arange(order) + 1.0
+    system = np.array(A, order="F")  # a copy: its diagonal changes
+    state = np.zeros((order, signal.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, sample in enumerate(signal):
+            t = k + 1.0
+            drive = B[:, None] * sample
+            if method == "euler":
+                state = state - (A @ state - drive) / t
+            else:  # both sides times 2t or t, so that only the diagonal changes from step to step
+                scale = 2.0 * t if method == "bilinear" else t
+                right = scale * state + (2.0 * drive - A @ state if method == "bilinear" else drive)
+                np.fill_diagonal(system, diagonal + scale)
+                state, info = dtrtrs(system, right, lower=1)
+                if info:
+                    raise ArithmeticError(f"dtrtrs failed at sample {k} with code {info}")
+            yield state

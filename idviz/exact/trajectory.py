@@ -1,0 +1,254 @@
+"""The state at many instants: exactly by merges (E9), approximately by stepping; and the streaming twin."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from idviz.exact.checks import increasing_edges, method_of, order_of, real_array, rows, samples_seen, whole_number
+from idviz.exact.legendre import basis_rows, cell_rows, gauss_nodes
+from idviz.exact.legs import legs_project, merge_many, unit_edges
+from idviz.exact.stepping import steps
+
+LEAF = 64  # samples in a leaf: from an anchor at most this far, an instant is reached in closed form
+_TABLE = 2**19  # numbers in a table at once: 4 MiB
+
+
+def legs_trajectory(signal, order: int, *, method: str = "exact", edges=None, at=None) -> np.ndarray:
+    """LegS states after the first n samples, for each n in ``at`` (E6, E9; approximations as labelled).
+
+    Parameters
+    ----------
+    signal : (T,) or (T, d) array
+    order : int
+        M, 1 to 1024.
+    method : {"exact", "bilinear", "backward_euler", "euler"}
+        ``"exact"`` never steps: states of leaves of 64 samples are merged up a binary tree, prefixes down it, and an
+        instant within a leaf is reached from its anchor in closed form. 200 instants of a million samples are
+        200 short walks. The others step through E5 from a zero state and are approximations.
+    edges : (T+1,) array, optional
+        Times of irregular samples ("exact" only).
+    at : (n,) ints, optional
+        Numbers of samples seen, 1…T, in any order; all of them if left out.
+
+    Returns
+    -------
+    (len(at), M, d) float64
+
+    Raises
+    ------
+    ValueError
+        Bad order, method, signal, edges or instants; edges with a method other than "exact".
+    """
+    order = order_of(order)
+    signal = rows("signal", signal)
+    method = method_of(method)
+    count = len(signal)
+    seen = samples_seen(at, count)
+    if method != "exact":
+        if edges is not None:
+            raise ValueError(f"edges (irregular sampling) need method 'exact', not {method!r}")
+        return _stepped(signal, order, method, seen)
+    if edges is not None:
+        edges = increasing_edges(edges, count)
+    instants, where = np.unique(seen, return_inverse=True)
+    states = _exact(signal, order, edges, instants)
+    return states if len(instants) == len(seen) and np.array_equal(instants, seen) else states[where]
+
+
+def _stepped(signal: np.ndarray, order: int, method: str, seen: np.ndarray) -> np.ndarray:
+    out = np.empty((len(seen), order, signal.shape[1]))
+    wanted = np.argsort(seen, kind="stable")
+    position = 0
+    for n, state in enumerate(steps(signal[: seen.max()], order, method), start=1):
+        while position < len(wanted) and seen[wanted[position]] == n:
+            out[wanted[position]] = state
+            position += 1
+    return out
+
+
+def _exact(signal: np.ndarray, order: int, edges: np.ndarray | None, instants: np.ndarray) -> np.ndarray:
+    channels = signal.shape[1]
+    leaf = LEAF  # larger leaves where their states would outgrow 16 MiB (long signal, many channels, few instants)
+    while len(instants) * leaf < len(signal) and (len(signal) // leaf) * order * channels > 2**21:
+        leaf *= 2
+    anchors, which = np.unique(instants // leaf, return_inverse=True)
+    anchor_states = prefixes(*leaf_tree(signal[: anchors[-1] * leaf], order, edges, leaf), anchors)
+    out = np.empty((len(instants), order, channels))
+    x, w, phi = gauss_nodes(order)
+    for i, anchor in enumerate(anchors):
+        members = np.flatnonzero(which == i) if len(anchors) < len(instants) else np.array([i])
+        start = int(anchor) * leaf
+        reach = int(instants[members[-1]]) - start
+        # what is summed at each instant: the anchor's window at its Gauss nodes, and the samples since
+        at_nodes = w[:, None] * (phi.T @ anchor_states[:, i]) if start else np.empty((0, channels))
+        terms = np.concatenate([at_nodes, signal[start : start + reach]])
+        at_once = max(1, _TABLE // (order * len(terms)))
+        for j in range(0, len(members), at_once):
+            part = members[j : j + at_once]
+            table = _instant_table(order, instants[part], start, reach, edges, x if start else x[:0])
+            np.matmul(table.reshape(-1, len(terms)), terms, out=out[part[0] : part[-1] + 1].reshape(-1, channels))
+    return out
+
+
+def _instant_table(order, instants, start, reach, edges, nodes) -> np.ndarray:
+    """(n, M, nodes + reach): [ρ Φ(ρx) | cell integrals of the samples since the anchor, 0 for those not yet seen]."""
+    if edges is None:
+        now = instants[:, None].astype(float)
+        times, anchor_time = np.minimum(np.arange(start, start + reach + 1), now), start
+    else:
+        now = (edges[instants] - edges[0])[:, None]
+        times = np.minimum(edges[start : start + reach + 1] - edges[0], now)
+        anchor_time = edges[start] - edges[0]
+    table = np.empty((len(instants), order, len(nodes) + reach))
+    table[:, :, len(nodes) :] = cell_rows(order, times / now)
+    if len(nodes):
+        rho = anchor_time / now
+        basis_rows(order, rho * nodes, out=table[:, :, : len(nodes)])
+        table[:, :, : len(nodes)] *= rho[..., None]
+    return table
+
+
+@lru_cache(maxsize=16)
+def _leaf_table(order: int, leaf: int) -> np.ndarray:
+    """Cell integrals of ``leaf`` equal cells, (M, leaf)."""
+    table = cell_rows(order, np.arange(leaf + 1) / leaf)
+    table.setflags(write=False)
+    return table
+
+
+def leaf_states(signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: int) -> np.ndarray:
+    """States of consecutive windows of ``leaf`` samples, in closed form (E6): (n·leaf, d) -> (M, n, d)."""
+    n, channels = len(signal) // leaf, signal.shape[1]
+    if n == 0:
+        return np.empty((order, 0, channels))
+    blocks = signal.reshape(n, leaf, channels)
+    if edges is None:  # equal windows share one table, so that projecting them all is one matrix product
+        return np.tensordot(_leaf_table(order, leaf), blocks, axes=(1, 1))
+    out = np.empty((order, n, channels))
+    at_once = max(1, _TABLE // (order * leaf))
+    for i in range(0, n, at_once):
+        j = min(i + at_once, n)
+        own = edges[i * leaf + np.arange(j - i)[:, None] * leaf + np.arange(leaf + 1)]
+        tables = cell_rows(order, (own - own[:, :1]) / (own[:, -1:] - own[:, :1]))
+        out[:, i:j] = (tables @ blocks[i:j]).transpose(1, 0, 2)
+    return out
+
+
+def leaf_tree(signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: int):
+    """The binary tree of windows: level j holds the states of leaves i·2^j … (i+1)·2^j − 1; and the leaves' bounds."""
+    levels = [leaf_states(signal, order, edges, leaf)]
+    n = levels[0].shape[1]
+    bounds = np.arange(n + 1.0) if edges is None else edges[: n * leaf + 1 : leaf] - edges[0]
+    while levels[-1].shape[1] > 1:
+        below, size = levels[-1], 2 ** (len(levels) - 1)
+        pairs = below.shape[1] // 2
+        firsts = 2 * size * np.arange(pairs)
+        begin, middle, end = bounds[firsts], bounds[firsts + size], bounds[firsts + 2 * size]
+        shares = (middle - begin) / (end - begin)
+        levels.append(merge_many(below[:, 0 : 2 * pairs : 2], below[:, 1 : 2 * pairs : 2], shares))
+    return levels, bounds
+
+
+def prefixes(levels: list[np.ndarray], bounds: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+    """States of the first ``leaves[i]`` leaves, (M, n, d), sharing the walk down the tree: at most log₂ merges each."""
+    order, _, channels = levels[0].shape
+    ends, states = np.zeros(1, dtype=np.int64), np.zeros((order, 1, channels))
+    for level in reversed(range(len(levels))):
+        size = 2**level
+        wanted = np.unique(leaves // size * size)
+        parents = states[:, np.searchsorted(ends, wanted // (2 * size) * (2 * size))]
+        grow = np.flatnonzero(wanted // size % 2 == 1)
+        states = parents.copy()
+        if len(grow):
+            old = wanted[grow] - size
+            states[:, grow] = merge_many(
+                parents[:, grow], levels[level][:, old // size], bounds[old] / bounds[wanted[grow]]
+            )
+        ends = wanted
+    return states[:, np.searchsorted(ends, leaves)]
+
+
+class LegsState:
+    """A LegS state that is fed in pieces: any chunking gives the same state, bit for bit (E6, E9).
+
+    Samples wait in a leaf of 64; full leaves are merged like a binary counter (two windows of equal length make one),
+    so rounding errors grow with log T instead of T. ``coefficients`` folds what is there into one state.
+
+    Parameters
+    ----------
+    order : int
+        M, 1 to 1024.
+    channels : int
+        d, at least 1.
+    """
+
+    def __init__(self, order: int, channels: int = 1):
+        self.order = order_of(order)
+        self.channels = whole_number("channels", channels, 1)
+        self._waiting = np.empty((0, self.channels))
+        self._windows: list[tuple[int, np.ndarray]] = []  # (leaves, state), oldest first, lengths falling powers of two
+        self._seen = 0
+
+    @property
+    def time(self) -> int:
+        """How many samples were seen."""
+        return self._seen
+
+    def update(self, samples) -> LegsState:
+        """Take in samples (n, d), or (n,) or a number for one channel; returns itself.
+
+        Raises
+        ------
+        ValueError
+            The wrong number of channels or numbers that are not finite; the state stays as it was.
+        """
+        samples = np.asarray(samples)
+        if samples.ndim == 0:
+            samples = samples[None]
+        if samples.ndim == 1 and self.channels > 1 and len(samples) == self.channels:
+            samples = samples[None]
+        if samples.size == 0 and samples.ndim in (1, 2) and samples.shape[1:] in ((), (self.channels,)):
+            return self  # an empty chunk changes nothing
+        samples = rows("samples", real_array("samples", samples, (1, 2)), self.channels)
+        self._seen += len(samples)
+        self._waiting = np.concatenate([self._waiting, samples])
+        full = len(self._waiting) // LEAF * LEAF
+        if full:
+            table = _leaf_table(self.order, LEAF)
+            for leaf in self._waiting[:full].reshape(-1, LEAF, self.channels):
+                self._carry(table @ leaf)  # one by one: a product of another shape may round differently
+            self._waiting = self._waiting[full:].copy()
+        return self
+
+    def _carry(self, state: np.ndarray) -> None:
+        leaves = 1
+        while self._windows and self._windows[-1][0] == leaves:
+            older = self._windows.pop()[1]
+            state = merge_many(older[:, None], state[:, None], np.array([0.5]))[:, 0]
+            leaves *= 2
+        self._windows.append((leaves, state))
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """The state now, (M, d). Raises ``ValueError`` before the first sample: there is no window yet."""
+        if not self._seen:
+            raise ValueError("the state has seen 0 samples; it needs at least 1 to have coefficients")
+        state, length = None, 0
+        for leaves, window in self._windows:
+            size = leaves * LEAF
+            state = window if state is None else self._joined(state, length, window, size)
+            length += size
+        if len(self._waiting):
+            window = legs_project(self._waiting, self.order)
+            state = window if state is None else self._joined(state, length, window, len(self._waiting))
+        return state.copy()
+
+    @staticmethod
+    def _joined(left, left_length, right, right_length) -> np.ndarray:
+        share = left_length / (left_length + right_length)
+        return merge_many(left[:, None], right[:, None], np.array([share]))[:, 0]
+
+
+__all__ = ["LegsState", "legs_trajectory", "unit_edges"]

@@ -1,0 +1,198 @@
+"""Controls of an explorable: what a person can set, within which limits, and how it travels in a URL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """``name`` (a Python identifier), ``label``, ``help``; ``main`` ones are in sight, the rest under "More".
+
+    ``disabled(values)`` returns the reason why the control means nothing now, or None. It may look at all values.
+    """
+
+    name: str
+    label: str
+    help: str = ""
+    main: bool = True
+    disabled: Callable[[Values], str | None] | None = None
+    linkable = True  # travels in the URL
+
+    def why_disabled(self, values: Values) -> str | None:
+        return self.disabled(values) if self.disabled is not None else None
+
+    def initial(self, values: Values) -> Any:
+        raise NotImplementedError
+
+    def check(self, value: Any, values: Values) -> Any:
+        """The value in canonical form, or ``ValueError`` naming it and what is allowed."""
+        raise NotImplementedError
+
+    def nearest(self, value: Any, values: Values) -> Any:
+        """What to show instead of a value that :meth:`check` refused."""
+        return self.initial(values)
+
+    def parse(self, text: str) -> Any:
+        return text
+
+    def format(self, value: Any) -> str:
+        return str(value)
+
+    def show(self, value: Any) -> str:
+        return self.format(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slider(Control):
+    """A number from ``minimum`` to ``maximum`` in steps. Integers if ``step`` is an int, else floats.
+
+    ``upper(values)`` makes the maximum depend on controls that come earlier; ``default=None`` means the maximum.
+    """
+
+    minimum: float = 1
+    maximum: float = 100
+    default: float | None = None
+    step: float = 1
+    unit: str = ""
+    upper: Callable[[Values], float] | None = None
+
+    @property
+    def integral(self) -> bool:
+        return isinstance(self.step, int)
+
+    def limits(self, values: Values) -> tuple[float, float]:
+        """(minimum, maximum) now; equal when there is nothing to choose (front ends then show it disabled)."""
+        high = self.maximum if self.upper is None else min(self.maximum, self.upper(values))
+        return self.minimum, max(self.minimum, high)
+
+    def initial(self, values: Values) -> float:
+        low, high = self.limits(values)
+        return high if self.default is None else min(max(self.default, low), high)
+
+    def check(self, value: Any, values: Values) -> float:
+        low, high = self.limits(values)
+        allowed = f"{self.label} must be {'a whole number' if self.integral else 'a number'} from {low} to {high}"
+        unit = f" {self.unit}" if self.unit else ""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{allowed}{unit}, not {value!r}.") from None
+        if not math.isfinite(number) or (self.integral and number != int(number)) or not low <= number <= high:
+            raise ValueError(f"{allowed}{unit}, not {value}.")
+        if self.integral:
+            return int(number)
+        return min(max(round((number - low) / self.step) * self.step + low, low), high)
+
+    def nearest(self, value: Any, values: Values) -> float:
+        low, high = self.limits(values)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return self.initial(values)
+        if not math.isfinite(number):
+            return self.initial(values)
+        number = min(max(number, low), high)
+        return round(number) if self.integral else self.check(number, values)
+
+    def parse(self, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError(f"{self.label} must be a number, not {text[:40]!r}.") from None
+
+    def format(self, value: float) -> str:
+        return str(int(value)) if self.integral else f"{value:.12g}"
+
+    def show(self, value: float) -> str:
+        return f"{self.format(value)} {self.unit}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Control):
+    """One of ``options``: pairs (value, label). The default is the first unless ``default`` names another."""
+
+    options: tuple[tuple[str, str], ...] = ()
+    default: str | None = None
+
+    def initial(self, values: Values) -> str:
+        return self.options[0][0] if self.default is None else self.default
+
+    def check(self, value: Any, values: Values) -> str:
+        known = [option for option, _ in self.options]
+        if value not in known:
+            raise ValueError(f"{self.label} must be one of {', '.join(known)}, not {str(value)[:40]!r}.")
+        return value
+
+    def show(self, value: str) -> str:
+        return dict(self.options)[value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextInput(Control):
+    """A person's own text, up to ``max_length`` characters. Longer, empty, or unusable text is refused by name."""
+
+    default: str = ""
+    max_length: int = 2000
+    multiline: bool = True
+    may_be_empty: bool = False
+
+    def initial(self, values: Values) -> str:
+        return self.default
+
+    def check(self, value: Any, values: Values) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{self.label} must be text, not {type(value).__name__}.")
+        if not value.strip() and not self.may_be_empty:
+            raise ValueError(f"{self.label} is empty; type at least one character that is not a space.")
+        if len(value) > self.max_length:
+            raise ValueError(
+                f"{self.label} has {len(value):,} characters; at most {self.max_length:,} can be shown at once."
+            )
+        return value
+
+    def nearest(self, value: Any, values: Values) -> str:
+        if isinstance(value, str) and len(value) > self.max_length:
+            return value[: self.max_length]
+        return self.initial(values)
+
+    def show(self, value: str) -> str:
+        return f"“{value[:30]}…”" if len(value) > 30 else f"“{value}”"
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """A file that a person gave: its name and its bytes."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload(Control):
+    """A file, or None. Its content is checked by whoever reads it; here only its size and its suffix."""
+
+    suffixes: tuple[str, ...] = (".csv", ".txt")
+    max_bytes: int = 20_000_000
+    linkable = False
+
+    def initial(self, values: Values) -> None:
+        return None
+
+    def check(self, value: Any, values: Values) -> Uploaded:
+        if not isinstance(value, Uploaded):
+            raise ValueError(f"{self.label} must be an uploaded file, not {type(value).__name__}.")
+        if not value.name.lower().endswith(self.suffixes):
+            raise ValueError(f"{self.label} must end in {' or '.join(self.suffixes)}, not {value.name!r}.")
+        if len(value.data) > self.max_bytes:
+            size = len(value.data) / 1e6
+            raise ValueError(f"{self.label} is {size:.1f} MB; at most {self.max_bytes / 1e6:g} MB can be read.")
+        return value
+
+    def show(self, value: Uploaded | None) -> str:
+        return "no file" if value is None else value.name

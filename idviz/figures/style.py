@@ -1,0 +1,126 @@
+"""One visual language: colours with fixed meanings, two themes, two layouts.
+
+Every figure function takes ``(result, figure=None, *, look=Look())`` and starts with ``figure = look.prepare(figure)``.
+Nothing here touches ``pyplot``: figures are ``matplotlib.figure.Figure`` objects with their own Agg canvas, so
+that threads do not share state.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+# Okabe–Ito, one meaning each, the same in both themes.
+KEYS = "#0072B2"  # keys and U
+VALUES = "#009E73"  # values and Γ
+QUERY = "#E69F00"  # the query and its weights
+QUERY_TEXT = "#B35C00"  # orange that is readable as text on white
+APPROXIMATION = "#D55E00"  # always dashed
+SOFTMAX = "#CC79A7"
+S4D = "#56B4E9"
+INTERDOMAIN = "#0072B2"
+SIGNED_MAP = "RdBu"  # centred at 0
+POSITIVE_MAP = "viridis"
+
+FONT_SIZE = 10.0  # points; at DPI 120, 16.7 px in the file and over 12 px as shown
+DPI = 120
+
+mpl.set_loglevel("error")
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure is drawn: ``theme`` ``"light"`` or ``"dark"``; ``narrow`` stacks the panels for a phone.
+
+    Attributes that depend on the theme: ``ink`` (the signal or token itself, and text), ``paper`` (background),
+    ``grey`` (η and normalisers), ``faint`` (grid and spines), ``query_text``.
+    """
+
+    theme: str = "light"
+    narrow: bool = False
+
+    def __post_init__(self):
+        if self.theme not in ("light", "dark"):
+            raise ValueError(f"theme must be 'light' or 'dark', not {self.theme!r}")
+
+    @property
+    def dark(self) -> bool:
+        return self.theme == "dark"
+
+    @property
+    def ink(self) -> str:
+        return "#E8E8E8" if self.dark else "#222222"
+
+    @property
+    def paper(self) -> str:
+        return "#0E1117" if self.dark else "#FFFFFF"
+
+    @property
+    def grey(self) -> str:
+        return "#A0A0A0" if self.dark else "#777777"
+
+    @property
+    def faint(self) -> str:
+        return "#3A3F4A" if self.dark else "#D9D9D9"
+
+    @property
+    def query_text(self) -> str:
+        return QUERY if self.dark else QUERY_TEXT
+
+    def prepare(
+        self,
+        figure: Figure | None = None,
+        *,
+        wide: tuple[float, float] = (6.8, 5.4),
+        narrow: tuple[float, float] = (3.7, 7.6),
+    ) -> Figure:
+        """An empty figure of the right size (inches), the one given if there is one; ready to draw into."""
+        if figure is None:
+            figure = Figure(dpi=DPI)
+            FigureCanvasAgg(figure)
+        else:
+            figure.clear()
+        figure.set_size_inches(*(narrow if self.narrow else wide))
+        figure.set_facecolor(self.paper)
+        return figure
+
+    def dress(self, axes: Axes, *, xlabel: str = "", ylabel: str = "", title: str = "", grid: bool = False) -> Axes:
+        """Give axes the house style: left and bottom spines only, labels with units, title at the left."""
+        axes.set_facecolor(self.paper)
+        for side, spine in axes.spines.items():
+            spine.set_visible(side in ("left", "bottom"))
+            spine.set_color(self.grey)
+        axes.tick_params(colors=self.ink, labelsize=FONT_SIZE, length=3, color=self.grey)
+        axes.set_xlabel(xlabel, color=self.ink, fontsize=FONT_SIZE)
+        axes.set_ylabel(ylabel, color=self.ink, fontsize=FONT_SIZE)
+        if title:
+            axes.set_title(title, color=self.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold")
+        if grid:
+            axes.grid(True, color=self.faint, linewidth=0.6)
+            axes.set_axisbelow(True)
+        return axes
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for people: ``digits`` significant ones, an exponent only past 1e4 or under 1e-3."""
+    value = float(value)
+    if value != value:
+        return "not a number"
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e4 or size < 1e-3:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    text = f"{value:.{digits}g}"
+    if "e" in text:  # 999.6 rounds to 1e+03
+        text = f"{float(text):.0f}"
+    return text.replace("-", "−")

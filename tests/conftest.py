@@ -1,0 +1,22 @@
+"""Shared by all tests: the golden values, and hypothesis profiles that are deterministic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("idviz", derandomize=True, deadline=None, max_examples=40, print_blob=True)
+settings.load_profile("idviz")
+
+GOLDEN = json.loads((Path(__file__).parent / "data" / "reference_values.json").read_text())
+EPS = np.finfo(np.float64).eps
+
+
+@pytest.fixture(scope="session")
+def golden() -> dict:
+    """50-digit reference values, printed with 20 digits."""
+    return GOLDEN
