@@ -16,8 +16,9 @@ class ReadoutError:
 
     ``error`` and ``bound`` (n_q, d) are those of the ratio readout: the numerator's, divided by |denominator|. The
     numerator's own are ``numerator_error`` = ⟨a,v⟩ − ⟨Pa,Pv⟩ and ``numerator_bound`` = ‖a−Pa‖‖v−Pv‖, with
-    ``residual_product`` = ⟨a−Pa, v−Pv⟩ computed separately: the identity says that it equals the error. ``row_residual`` (n_q,) is ‖a−Pa‖,
-    ``value_residual`` (d,) ‖v−Pv‖, ``row_norm`` and ``value_norm`` ‖a‖ and ‖v‖, ``denominator`` (n_q,) the mean of a.
+    ``residual_product`` = ⟨a−Pa, v−Pv⟩ computed separately: the identity says that it equals the error.
+    ``row_residual`` (n_q,) is ‖a−Pa‖, ``value_residual`` (d,) ‖v−Pv‖, ``row_norm`` and ``value_norm`` ‖a‖ and ‖v‖,
+    ``denominator`` (n_q,) the mean of a.
     """
 
     error: np.ndarray

@@ -57,7 +57,7 @@ def _softmax_kernel(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 def _random_rotation(d: int, rng: np.random.Generator) -> np.ndarray:
-    """A uniformly drawn orthogonal matrix (d, d). QR alone has biased signs, and the features would be biased with it."""
+    """A uniformly drawn orthogonal matrix (d, d). QR alone has biased signs, and so would be the features."""
     Q, R = np.linalg.qr(rng.standard_normal((d, d)))
     return Q * np.sign(np.diag(R))
 

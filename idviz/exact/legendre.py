@@ -9,14 +9,14 @@ import numpy as np
 from idviz.exact.checks import order_of, real_array
 
 
-def basis_rows(order: int, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def basis_rows(order: int, x: np.ndarray) -> np.ndarray:
     """φ_0 … φ_{M−1} at points of any shape, unchecked; the degree is axis −2: (…, n) -> (…, M, n).
 
     The three-term recurrence, written for the normalised polynomials so that no second pass is needed:
     φ_{m+1} = a_m (2x−1) φ_m − b_m φ_{m−1}.
     """
     y = 2.0 * x - 1.0
-    out = np.empty((*x.shape[:-1], order, x.shape[-1])) if out is None else out
+    out = np.empty((*x.shape[:-1], order, x.shape[-1]))
     previous, current, scratch = np.zeros_like(y), np.ones_like(y), np.empty_like(y)
     out[..., 0, :] = current
     for m in range(order - 1):

@@ -55,7 +55,7 @@ def test_eta_is_e0_under_the_exact_projection_for_every_n():
 
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_eta_departs_from_e0_under_the_approximations(method):
-    """Euler's departure ends at sample M: for a constant, the factors 1 − n/t have then passed every eigenvalue of A."""
+    """Euler's departure ends at sample M: for a constant, 1 − n/t has then been 0 for every eigenvalue."""
     _, xi_k, v = positive_problem(50)
     departure = np.abs(compress(xi_k, v, 8, method=method, causal=True).eta - np.eye(8)[0]).max(axis=1)
     assert departure[:6].max() > 0.1
@@ -89,7 +89,7 @@ def test_token_weights_sum_to_one_and_give_the_readout(method, order, tokens):
 
 
 @given(
-    tokens=st.integers(1, 300), order=st.integers(1, 96), seed=st.integers(0, 999), method=st.sampled_from(METHODS[:3])
+    tokens=st.integers(1, 128), order=st.integers(1, 64), seed=st.integers(0, 999), method=st.sampled_from(METHODS[:3])
 )
 def test_property_token_weights(tokens, order, seed, method):
     xi_q, xi_k, v = positive_problem(tokens, seed)

@@ -1,0 +1,36 @@
+"""Where the Streamlit app lies and how it is started: on this machine only, with no usage statistics."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+SERVER_FLAGS = (
+    "--server.address=127.0.0.1",  # Streamlit's default is every interface, and it asks outside for its own address
+    "--server.headless=true",
+    "--server.fileWatcherType=none",  # watching imports every module it sees, which trips on torch
+    "--server.maxUploadSize=20",  # megabytes
+    "--browser.gatherUsageStats=false",
+    "--browser.serverAddress=127.0.0.1",
+    "--client.toolbarMode=minimal",
+    "--client.showErrorDetails=none",
+)
+
+
+def app_folder() -> Path:
+    """The folder of ``main.py``: ``idviz/_app`` in an installed package, ``app/`` in the repository."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_app", package.parent / "app"):
+        if (folder / "main.py").is_file():
+            return folder
+    raise FileNotFoundError(f"the app's main.py is neither in {package / '_app'} nor in {package.parent / 'app'}")
+
+
+def command(port: int | None = None) -> list[str]:
+    """The command line that serves the app, on ``port`` (1 to 65535) or on Streamlit's own choice (8501 or above)."""
+    line = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "main.py"), *SERVER_FLAGS]
+    if port is not None:
+        if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:
+            raise ValueError(f"port must be a whole number from 1 to 65535, not {port!r}")
+        line.append(f"--server.port={port}")
+    return line

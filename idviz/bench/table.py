@@ -1,0 +1,110 @@
+"""Benchmarks as ratios within one run, beside their goals: the table behind ``idviz bench`` and ``make bench``."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import idviz
+
+PARTS = {"exact": "idviz.bench.exact", "ui": "idviz.bench.ui"}  # modules with a generator ``rows()``
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: ``value`` in ``unit``, wanted ``<=`` or ``>=`` the ``goal``, and ``how`` it was measured."""
+
+    name: str
+    value: float
+    comparison: str
+    goal: float
+    unit: str
+    how: str
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.goal if self.comparison == "<=" else self.value >= self.goal
+
+
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    """Median wall-clock seconds of a call."""
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def machine() -> dict[str, object]:
+    """What the numbers were measured on; no host name, no path."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    ).stdout.strip()
+    return {
+        "idviz": idviz.__version__,
+        "commit": commit or None,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "scipy": version("scipy"),
+    }
+
+
+def measure(only: str | None) -> Iterator[Row]:
+    """Rows of all parts, or of one."""
+    if only is not None and only not in PARTS:
+        raise ValueError(f"--only must be one of {', '.join(PARTS)}, not {only!r}")
+    for part, module in PARTS.items():
+        if only in (None, part):
+            yield from import_module(module).rows()
+
+
+def run(only: str | None = None, json_path: Path | None = None, rows: Iterator[Row] | None = None) -> int:
+    """Measure, print the table and a one-line summary last; return the number of goals that were missed."""
+    from rich.console import Console
+    from rich.table import Table
+
+    if json_path is not None and not json_path.parent.is_dir():
+        raise ValueError(f"--json must name a file in a folder that exists, not {str(json_path)!r}")
+    console = Console()
+    progress = Console(stderr=True)
+    found = []
+    for row in measure(only) if rows is None else rows:
+        found.append(row)
+        progress.print(f"  {row.name}: {row.value:.3g} {row.unit}", highlight=False)
+    table = Table(title=f"idviz bench, commit {machine()['commit']}, {os.cpu_count()} cores", title_justify="left")
+    table.add_column("measurement", overflow="fold")
+    for heading in ("measured", "goal", ""):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("how", overflow="fold")
+    for row in found:
+        sign = {"<=": "≤", ">=": "≥"}[row.comparison]
+        mark = "[green]met[/]" if row.met else "[red]missed[/]"
+        table.add_row(row.name, f"{row.value:.3g} {row.unit}", f"{sign} {row.goal:g} {row.unit}", mark, row.how)
+    console.print(table)
+    if json_path is not None:
+        document = {**machine(), "rows": [{**asdict(row), "met": row.met} for row in found]}
+        json_path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    missed = [row.name for row in found if not row.met]
+    summary = f"{len(found) - len(missed)} of {len(found)} goals met"
+    console.print(summary + (f"; missed: {', '.join(missed)}" if missed else "."), highlight=False, soft_wrap=True)
+    sys.stdout.flush()
+    return len(missed)

@@ -1,0 +1,109 @@
+"""The ``idviz`` command: app, lab, doctor, bench."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import idviz
+
+app = typer.Typer(
+    name="idviz",
+    help="Step through Interdomain Attention: notebooks and live pictures.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"idviz {idviz.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+def _fail(message: object, code: int = 2) -> typer.Exit:
+    typer.echo(f"idviz: {message}", err=True)
+    return typer.Exit(code)
+
+
+def _serve(command: list[str]) -> None:
+    # idviz multiplies many small matrices; BLAS threads that wait for each other make that up to ten times slower
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+    try:
+        code = subprocess.run(command, check=False, env=environment).returncode
+    except KeyboardInterrupt:
+        code = 0
+    raise typer.Exit(code)
+
+
+Port = Annotated[int | None, typer.Option(min=1024, max=65535, help="Port on this machine; a free one if left out.")]
+
+
+@app.command("app")
+def app_command(port: Port = None) -> None:
+    """Open the Streamlit app (on this machine only)."""
+    from idviz.app_server import command
+
+    try:
+        _serve(command(port))
+    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+        raise _fail(error) from None
+
+
+@app.command()
+def lab(
+    port: Port = None,
+    folder: Annotated[Path | None, typer.Option(help="Where to put the notebooks, if idviz is installed.")] = None,
+) -> None:
+    """Open JupyterLab with the course (on this machine only)."""
+    from idviz.lab_server import command
+
+    try:
+        _serve(command(port, folder=folder))
+    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+        raise _fail(error) from None
+
+
+@app.command()
+def doctor() -> None:
+    """Check the installation and say plainly what to do where something is off."""
+    from idviz.doctor import report
+
+    raise typer.Exit(report())
+
+
+@app.command()
+def bench(
+    only: Annotated[str | None, typer.Option(help="Run one part: exact or ui.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
+) -> None:
+    """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
+    from idviz.bench.table import run
+
+    try:
+        missed = run(only=only, json_path=json)
+    except ValueError as error:
+        raise _fail(error) from None
+    raise typer.Exit(1 if missed else 0)
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,66 @@
+"""The command line: it answers, refuses by name, and shows no traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import idviz
+from idviz.bench import table
+from idviz.bench.table import Row
+from idviz.cli import app
+
+run = CliRunner().invoke
+
+
+def test_version_and_help():
+    done = subprocess.run([sys.executable, "-m", "idviz", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"idviz {idviz.__version__}"
+    shown = run(app, ["--help"]).output
+    assert all(command in shown for command in ("app", "lab", "doctor", "bench"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["bench", "--only", "speed"], "--only must be one of exact, ui, not 'speed'"),
+        (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
+        (["app", "--port", "80"], "80 is not in the range 1024<=x<=65535"),
+        (["lab", "--port", "nine"], "'nine' is not a valid integer"),
+        (["paint"], "No such command 'paint'"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, says):
+    done = run(app, arguments)
+    assert done.exit_code == 2
+    assert says in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+
+
+def rows(*values):
+    return [Row(f"row {value}", value, comparison, 1.0, "×", "by hand") for value, comparison in values]
+
+
+def test_bench_exit_code_summary_and_json(tmp_path, monkeypatch):
+    measured = rows((0.5, "<="), (0.5, ">="))
+    monkeypatch.setattr(table, "measure", lambda only: iter(measured))
+    path = tmp_path / "bench.json"
+    done = run(app, ["bench", "--json", str(path)])
+    assert done.exit_code == 1
+    assert done.stdout.strip().splitlines()[-1] == "1 of 2 goals met; missed: row 0.5"
+    document = json.loads(path.read_text())
+    assert [row["met"] for row in document["rows"]] == [True, False]
+    assert {"commit", "cores", "machine", "numpy", "when"} <= set(document)
+    measured = rows((0.5, "<="), (2.0, ">="))
+    done = run(app, ["bench"])
+    assert done.exit_code == 0
+    assert done.stdout.strip().splitlines()[-1] == "2 of 2 goals met."
+
+
+def test_goals_at_the_limit_are_met():
+    assert all(row.met for row in rows((1.0, "<="), (1.0, ">=")))
+    assert not any(row.met for row in rows((1.01, "<="), (0.99, ">="), (float("nan"), "<=")))
