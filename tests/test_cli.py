@@ -29,8 +29,8 @@ def test_version_and_help():
     [
         (["bench", "--only", "speed"], "--only must be one of exact, ui, not 'speed'"),
         (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
-        (["app", "--port", "80"], "80 is not in the range 1024<=x<=65535"),
-        (["lab", "--port", "nine"], "'nine' is not a valid integer"),
+        (["app", "--port", "80"], "Invalid value for '--port': Input should be greater than or equal to 1024"),
+        (["lab", "--port", "nine"], "Invalid value for '--port': Input should be a valid integer"),
         (["paint"], "No such command 'paint'"),
     ],
 )

@@ -10,7 +10,7 @@ from idviz.exact.checks import method_of, order_of, rows, whole_number
 from idviz.exact.discrete import discrete_basis
 from idviz.exact.legendre import cell_rows
 from idviz.exact.legs import legs_project
-from idviz.exact.stepping import steps
+from idviz.exact.stepping import impulse_rows, steps
 from idviz.exact.trajectory import legs_trajectory
 
 SAFE_DENOMINATOR = 1e-6  # of its largest possible size: under it, a readout has lost 6 of its 16 digits
@@ -208,6 +208,8 @@ def impulse_responses(order: int, n_tokens: int, method: str = "exact") -> np.nd
         return cell_rows(order, np.arange(n_tokens + 1) / n_tokens)
     if method == "discrete":
         return discrete_basis(order, n_tokens) / n_tokens
+    if n_tokens > order:
+        return impulse_rows(order, n_tokens, method)
     return legs_trajectory(np.eye(n_tokens), order, method=method, at=[n_tokens])[0]
 
 

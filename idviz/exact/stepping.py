@@ -37,3 +37,35 @@ def steps(signal: np.ndarray, order: int, method: str) -> Iterator[np.ndarray]:
                 if info:
                     raise ArithmeticError(f"dtrtrs failed at sample {k} with code {info}")
             yield state
+
+
+def impulse_rows(order: int, count: int, method: str) -> np.ndarray:
+    """The last state's response to a unit impulse at each of ``count`` samples, unchecked: (M, count).
+
+    Backwards: with c' = F_t c + g_t f, sample k's response is F_T … F_{k+2} g_{k+1}, and the product grows by one
+    factor on its right from sample to sample. O(M³) a sample, where stepping through an identity signal is O(M² T).
+    """
+    from scipy.linalg.lapack import dtrtrs
+
+    A, B = legs_matrices(order)
+    diagonal = np.arange(order) + 1.0
+    system = np.array(A, order="F")
+    product = np.eye(order)
+    out = np.empty((order, count))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in reversed(range(count)):
+            t = k + 1.0
+            if method == "euler":
+                out[:, k] = product @ B / t
+                product = product - product @ A / t
+                continue
+            scale = 2.0 * t if method == "bilinear" else t
+            np.fill_diagonal(system, diagonal + scale)
+            solved = dtrtrs(system, product.T, lower=1, trans=1)[0].T  # product (scale I + A)⁻¹
+            if method == "bilinear":
+                out[:, k] = 2.0 * solved @ B
+                product = scale * solved - solved @ A
+            else:
+                out[:, k] = solved @ B
+                product = scale * solved
+    return out

@@ -87,7 +87,8 @@ class Slider(Control):
             raise ValueError(f"{allowed}{unit}, not {value}.")
         if self.integral:
             return int(number)
-        return min(max(round((number - low) / self.step) * self.step + low, low), high)
+        on_grid = round(round((number - low) / self.step) * self.step + low, 12)  # 0.3, not 0.30000000000000004
+        return min(max(on_grid, low), high)
 
     def nearest(self, value: Any, values: Values) -> float:
         low, high = self.limits(values)

@@ -85,6 +85,8 @@ class Look:
             figure = Figure(dpi=DPI)
             FigureCanvasAgg(figure)
         else:
+            for axes in figure.axes:
+                axes.remove()  # clear() alone would first build each of these axes anew
             figure.clear()
         figure.set_size_inches(*(narrow if self.narrow else wide))
         figure.set_facecolor(self.paper)
@@ -100,7 +102,7 @@ class Look:
         axes.set_xlabel(xlabel, color=self.ink, fontsize=FONT_SIZE)
         axes.set_ylabel(ylabel, color=self.ink, fontsize=FONT_SIZE)
         if title:
-            axes.set_title(title, color=self.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold")
+            axes.set_title(title, color=self.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)
         if grid:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)

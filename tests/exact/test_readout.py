@@ -147,8 +147,8 @@ def test_normaliser_remembers_earlier_chunks():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_impulse_responses_are_what_the_state_does(method):
-    tokens, order = 30, 5
+@pytest.mark.parametrize(("tokens", "order"), [(1, 1), (30, 5), (200, 24), (12, 20)])
+def test_impulse_responses_are_what_the_state_does(method, tokens, order):
     signal = np.random.default_rng(0).standard_normal(tokens)
     responses = impulse_responses(order, tokens, method)
     wanted = legs_trajectory(signal, order, method=method, at=[tokens])[0, :, 0]

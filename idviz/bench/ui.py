@@ -1,0 +1,84 @@
+"""Benchmarks of the app: from a moved slider to the new picture, on the server's side."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from idviz import explore
+from idviz.app_server import app_folder
+from idviz.bench.table import Row
+from idviz.explore.controls import Slider
+
+MOVES = 9
+
+
+def _page(slug: str) -> None:
+    from render import render
+
+    from idviz import explore
+
+    render(explore.explorable(slug))
+
+
+def _moves(explorable: explore.Explorable, control: Slider) -> list[float]:
+    """Values spread over the slider's range, none of them where it stands: each asks for a picture not made yet."""
+    values = explorable.resolve()
+    low, high = control.limits(values)
+    steps = round((high - low) / control.step)
+    picks = np.unique(np.round(np.linspace(0, steps, MOVES + 1)).astype(int))
+    found = [control.check(low + int(pick) * control.step, values) for pick in picks]
+    return [value for value in found if value != values[control.name]][:MOVES]
+
+
+def slider_to_picture(slug: str) -> dict[str, float]:
+    """Median seconds of a whole script run after a move, for each slider in sight of a page at its defaults."""
+    from streamlit.testing.v1 import AppTest
+
+    explorable = explore.explorable(slug)
+    medians = {}
+    for control in explorable.controls:
+        if not isinstance(control, Slider) or not (control.main or control.name == explorable.time):
+            continue
+        if control.why_disabled(explorable.resolve()):
+            continue
+        page = AppTest.from_function(_page, default_timeout=60, args=(slug,)).run()
+        if page.exception:
+            raise RuntimeError(f"the page {slug!r} failed: {page.exception[0].message}")
+        taken = []
+        for value in _moves(explorable, control):
+            if control.name == explorable.time:  # it is scrubbed in the browser; what comes back is the value
+                page.query_params[control.name] = control.format(value)
+            else:
+                page.slider(key=f"{slug}.{control.name}").set_value(value)
+            start = time.perf_counter()
+            page.run()
+            taken.append(time.perf_counter() - start)
+        medians[control.label] = statistics.median(taken)
+    return medians
+
+
+def rows() -> Iterator[Row]:
+    """A row a page: its slowest slider."""
+    sys.path.insert(0, str(app_folder()))
+    logging.getLogger("streamlit").setLevel(logging.ERROR)
+    try:
+        for slug in explore.slugs():
+            medians = slider_to_picture(slug)
+            slowest = max(medians, key=medians.get)
+            others = ", ".join(f"{label} {1000 * value:.0f} ms" for label, value in medians.items())
+            yield Row(
+                f"slider to new picture, server side: {explore.explorable(slug).title}",
+                1000 * medians[slowest],
+                "<=",
+                150.0,
+                "ms",
+                f"slowest slider's median of {MOVES} moves to pictures not made before, whole page: {others}",
+            )
+    finally:
+        sys.path.remove(str(app_folder()))

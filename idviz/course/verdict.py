@@ -1,0 +1,125 @@
+"""The self-check's engine: try the learner's answer, and say what is off by recognising typical mistakes."""
+
+from __future__ import annotations
+
+import copy
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from idviz.figures.style import APPROXIMATION, VALUES, number
+
+_SIGNS = {"right": ("✓", VALUES), "not yet": ("○", "#777777"), "off": ("✗", APPROXIMATION)}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a self-check found: ``state`` is ``"right"``, ``"not yet"`` or ``"off"``; ``message`` explains it."""
+
+    state: str
+    message: str
+
+    @property
+    def passed(self) -> bool:
+        return self.state == "right"
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        return f"{_SIGNS[self.state][0]} {self.state}: {self.message}"
+
+    def _repr_html_(self) -> str:
+        sign, colour = _SIGNS[self.state]
+        return (
+            f'<div role="status" style="border-left: 4px solid {colour}; padding: 0.4em 0.8em; max-width: 46em">'
+            f'<strong><span aria-hidden="true" style="color: {colour}">{sign}</span> {self.state}:</strong> '
+            f"{html.escape(self.message)}</div>"
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One try of the learner's function: ``given`` arguments, the ``expected`` value, and what typical mistakes give.
+
+    ``mistakes`` are pairs: the value that a mistake leads to (compared NaN for NaN), and the explanation.
+    """
+
+    about: str
+    given: tuple
+    expected: Any
+    mistakes: Sequence[tuple[Any, str]] = ()
+
+
+def unfinished(value: Any) -> bool:
+    """True for ``None`` and ``...``, which is what an exercise returns before it is done, and for tuples with them."""
+    return value is None or value is ... or (isinstance(value, tuple) and any(unfinished(part) for part in value))
+
+
+def judge(answer: Callable | Any, trials: Sequence[Trial], praise: str, tolerance: float = 1e-9) -> Verdict:
+    """The verdict on ``answer`` (a function, or a value for a single trial). Never raises for what a learner wrote.
+
+    ``tolerance`` is relative to the largest expected number.
+    """
+    for trial in trials:
+        verdict = _try(answer, trial, tolerance)
+        if verdict is not None:
+            return verdict
+    return Verdict("right", praise)
+
+
+def _try(answer: Callable | Any, trial: Trial, tolerance: float) -> Verdict | None:
+    """None if the answer is right in this trial."""
+    try:
+        with np.errstate(all="ignore"):
+            found = answer(*copy.deepcopy(trial.given)) if callable(answer) else answer
+    except Exception as error:
+        return Verdict("off", f"{trial.about}, your code raised {type(error).__name__}: {error}")
+    if unfinished(found):
+        what = "the function returns nothing" if callable(answer) else "there is no answer"
+        return Verdict("not yet", f"{what} so far. Replace the dots, run the cell again, and this line changes.")
+    try:
+        if np.iscomplexobj(found):
+            raise TypeError
+        found = np.asarray(found, dtype=float)
+    except (TypeError, ValueError):
+        return Verdict("off", f"{trial.about}, the answer cannot be read as real numbers: {found!r:.80}")
+
+    expected = np.asarray(trial.expected, dtype=float)
+    if _same(found, expected, tolerance):
+        return None
+    for value, message in trial.mistakes:
+        if _same(found, np.asarray(value, dtype=float), tolerance):
+            return Verdict("off", f"{trial.about}: {message}")
+    if found.shape != expected.shape:
+        turned = found.ndim == 2 and found.T.shape == expected.shape
+        hint = " Is it transposed?" if turned else ""
+        return Verdict("off", f"{trial.about}, the shape is {found.shape}; it should be {expected.shape}.{hint}")
+    if not np.isfinite(found).all():
+        where = _position(~np.isfinite(found))
+        return Verdict("off", f"{trial.about}, the answer is not a finite number{where}.")
+    gap = np.abs(found - expected)
+    worst = np.unravel_index(np.argmax(gap), gap.shape)
+    return Verdict(
+        "off",
+        f"{trial.about}, the shape is right but the numbers are not. Furthest off{_position(gap == gap[worst])}: "
+        f"yours is {number(found[worst], 5)}, it should be {number(expected[worst], 5)}.",
+    )
+
+
+def _same(found: np.ndarray, value: np.ndarray, tolerance: float) -> bool:
+    if found.shape != value.shape:
+        return False
+    finite = value[np.isfinite(value)]
+    scale = np.max(np.abs(finite), initial=0.0) or 1.0
+    return bool(np.allclose(found, value, rtol=0, atol=tolerance * scale, equal_nan=True))
+
+
+def _position(mask: np.ndarray) -> str:
+    """`` at [i, j]`` for the first marked entry; nothing for a single number."""
+    if mask.ndim == 0:
+        return ""
+    return f" at [{', '.join(str(int(i)) for i in np.argwhere(mask)[0])}]"

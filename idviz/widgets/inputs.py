@@ -1,0 +1,167 @@
+"""One ipywidget for each kind of control, with the reason beside it when it is disabled."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import ipywidgets as widgets
+
+from idviz.explore.controls import Choice, Control, Slider, TextInput, Upload, Uploaded
+
+
+class Input:
+    """A control as ``widget``, in a ``box`` with a note. ``changed`` is called when a person moves it."""
+
+    wide = False  # takes a row of its own
+
+    def __init__(self, control: Control, widget: widgets.DOMWidget, changed: Callable[[], None]):
+        self.control = control
+        self.widget = widget
+        self.note = widgets.HTML()
+        self.note.layout.display = "none"
+        self.box = widgets.VBox([widget, self.note]).add_class("idviz-control")
+        self._changed = changed
+        self._quiet = False
+        widget.tooltip = control.help or None
+        widget.add_class("idviz-input")
+        widget.observe(self._moved, names="value")
+
+    def _moved(self, change) -> None:
+        if not self._quiet:
+            self._changed()
+
+    def read(self) -> Any:
+        return self.widget.value
+
+    def write(self, value: Any) -> None:
+        if self.read() != value:
+            self.quietly(value=value)
+
+    def quietly(self, **traits: Any) -> None:
+        """Set traits of the widget without reporting a change."""
+        before, self._quiet = self._quiet, True
+        try:
+            for name, trait in traits.items():
+                setattr(self.widget, name, trait)
+        finally:
+            self._quiet = before
+
+    def disable(self, reason: str | None) -> None:
+        self.widget.disabled = reason is not None
+        self.note.value = f'<span class="idviz-note">{html.escape(reason)}</span>' if reason else ""
+        self.note.layout.display = None if reason else "none"
+
+
+def _decimals(step: float) -> int:
+    """Decimals that a multiple of ``step`` needs: 2 for 0.05."""
+    return max(0, -Decimal(str(step)).normalize().as_tuple().exponent)
+
+
+class SliderInput(Input):
+    """A slider that follows the pointer. With nothing to choose (minimum = maximum) it is disabled and says so."""
+
+    control: Slider
+
+    def __init__(self, control: Slider, changed: Callable[[], None]):
+        kind = widgets.IntSlider if control.integral else widgets.FloatSlider
+        said = not control.unit or control.unit.lower() in control.label.lower()
+        label = control.label if said else f"{control.label} ({control.unit})"
+        # A range of zero width is an error in the browser's slider, so that there is always one step to show.
+        widget = kind(
+            value=control.minimum,
+            min=control.minimum,
+            max=control.minimum + control.step,
+            step=control.step,
+            description=label,
+            continuous_update=True,
+            readout_format="d" if control.integral else f".{_decimals(control.step)}f",
+        )
+        super().__init__(control, widget, changed)
+        self.low = self.high = control.minimum
+
+    def limit(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.quietly(max=max(high, low + self.control.step))
+
+    def write(self, value: float) -> None:
+        if abs(self.widget.value - value) > 1e-6 * self.control.step:
+            self.quietly(value=value)
+
+    def disable(self, reason: str | None) -> None:
+        if reason is None and self.low == self.high:
+            reason = f"Nothing to choose: it can only be {self.control.format(self.low)}."
+        super().disable(reason)
+
+
+class ChoiceInput(Input):
+    def __init__(self, control: Choice, changed: Callable[[], None]):
+        options = [(label, value) for value, label in control.options]
+        super().__init__(control, widgets.Dropdown(options=options, description=control.label), changed)
+
+
+class TextFieldInput(Input):
+    def __init__(self, control: TextInput, changed: Callable[[], None]):
+        kind = widgets.Textarea if control.multiline else widgets.Text
+        super().__init__(control, kind(description=control.label, continuous_update=True), changed)
+        if control.multiline:
+            self.widget.rows = 3
+            self.wide = True
+            self.box.add_class("idviz-wide")
+
+
+class UploadInput(Input):
+    """A file button, the name of the file that is in use, and a button that removes it."""
+
+    def __init__(self, control: Upload, changed: Callable[[], None]):
+        self._file: Uploaded | None = None
+        widget = widgets.FileUpload(accept=",".join(control.suffixes), multiple=False, description="Choose a file")
+        super().__init__(control, widget, changed)
+        self._remove = widgets.Button(icon="times", tooltip="Remove the file").add_class("idviz-remove")
+        self._name = widgets.HTML()
+        self._remove.on_click(lambda _: self._take(None))
+        widget.layout.width = "auto"
+        label = widgets.HTML(f'<span class="idviz-label">{html.escape(control.label)}</span>')
+        row = widgets.HBox([widget, self._name, self._remove]).add_class("idviz-file")
+        self.box.children = (label, row, self.note)
+        self._label()
+
+    def _moved(self, change) -> None:
+        if not self._quiet and self.widget.value:
+            given = self.widget.value[0]
+            self._take(Uploaded(given["name"], bytes(given["content"])))
+
+    def _take(self, file: Uploaded | None) -> None:
+        self.write(file)
+        self._changed()
+
+    def read(self) -> Uploaded | None:
+        return self._file
+
+    def write(self, value: Uploaded | None) -> None:
+        self._file = value
+        if value is None:
+            self.quietly(value=())  # so that the same file can be chosen again
+        self._label()
+
+    def _label(self) -> None:
+        self._name.value = html.escape(self.control.show(self._file))
+        self._remove.layout.display = "none" if self._file is None else None
+
+
+_KINDS: dict[type[Control], type[Input]] = {
+    Slider: SliderInput,
+    Choice: ChoiceInput,
+    TextInput: TextFieldInput,
+    Upload: UploadInput,
+}
+
+
+def make_input(control: Control, changed: Callable[[], None]) -> Input:
+    """The input for a control; ``TypeError`` for a kind of control that has none."""
+    for kind, made in _KINDS.items():
+        if isinstance(control, kind):
+            return made(control, changed)
+    raise TypeError(f"no ipywidget for a control of type {type(control).__name__}")

@@ -1,0 +1,125 @@
+"""The pictures of memory and basis: what is drawn is what was computed, in every look."""
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from idviz.explore.basis import EXPLORABLE as BASIS
+from idviz.explore.controls import Uploaded
+from idviz.explore.memory import EXPLORABLE as MEMORY
+from idviz.figures.memory import envelope, plain
+from idviz.figures.style import FONT_SIZE, Look
+
+LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
+
+
+def test_envelope_of_a_short_signal_is_its_steps():
+    x, y = envelope(np.array([1.0, 5.0, 2.0]), 10)
+    np.testing.assert_array_equal(x, [10, 11, 11, 12, 12, 13])
+    np.testing.assert_array_equal(y, [1, 1, 5, 5, 2, 2])
+
+
+def test_envelope_of_a_long_signal_keeps_every_spike():
+    values = np.random.default_rng(0).standard_normal(123_457)
+    values[77_777], values[5] = 50.0, -50.0
+    x, y = envelope(values)
+    assert len(x) == len(y) <= 1402
+    assert y.max() == 50
+    assert y.min() == -50
+    assert abs(x[np.argmax(y)] - 77_777) <= 123_457 / 700 + 1
+    assert np.all(np.diff(x) >= 0)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize(
+    ("explorable", "values"),
+    [
+        (MEMORY, {}),
+        (MEMORY, {"signal": "membrane", "order": 16, "instant": 700}),
+        (MEMORY, {"signal": "steps", "order": 64, "method": "euler", "instant": 60}),
+        (MEMORY, {"order": 1, "instant": 300}),
+        (MEMORY, {"order": 256}),
+        (BASIS, {}),
+        (BASIS, {"signal": "membrane", "order": 64, "degree": 63, "cells": 128, "amount": -1.5}),
+        (BASIS, {"order": 1, "cells": 1}),
+        (BASIS, dict(BASIS.try_this[2].values)),
+        (MEMORY, {"signal": "constant", "order": 4, "instant": 1}),
+        (MEMORY, {"signal": "membrane", "order": 200, "instant": 900, "method": "euler"}),
+    ],
+)
+def test_nothing_clipped_nothing_small(explorable, values, look):
+    """Every text lies within the figure, at 10 points or more; texts of one panel do not lie on each other."""
+    figure = explorable.draw(explorable.result(**values), look=look)
+    figure.canvas.draw()
+    page = figure.bbox
+    for axes in figure.axes:
+        if not axes.axison:
+            continue
+        boxes = []
+        for text in axes.findobj(Text):
+            if not text.get_visible() or not text.get_text().strip():
+                continue
+            assert text.get_fontsize() >= FONT_SIZE, text
+            box = text.get_window_extent()
+            if _is_hidden_tick(axes, text):
+                continue
+            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, f"{text.get_text()!r} is cut off sideways"
+            assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, f"{text.get_text()!r} is cut off above or below"
+            boxes.append((text.get_text(), box))
+        for i, (one, box) in enumerate(boxes):
+            for other, second in boxes[:i]:
+                apart = box.x0 >= second.x1 - 1 or second.x0 >= box.x1 - 1 or box.y0 >= second.y1 - 1
+                assert apart or second.y0 >= box.y1 - 1, f"{one!r} lies on {other!r}"
+
+
+def _is_hidden_tick(axes, text):
+    """A tick label outside the view limits, which matplotlib does not draw."""
+    for axis in (axes.xaxis, axes.yaxis):
+        drawn = {id(label) for tick in axis._update_ticks() for label in (tick.label1, tick.label2)}
+        labels = {id(label) for tick in (*axis.majorTicks, *axis.minorTicks) for label in (tick.label1, tick.label2)}
+        if id(text) in labels and id(text) not in drawn:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("explorable", [MEMORY, BASIS])
+def test_every_axis_is_labelled(explorable):
+    figure = explorable.figure()
+    assert len([axes for axes in figure.axes if axes.axison]) == 4
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes if axes.axison]
+    shared = {"memory": 2, "basis": 0}[explorable.slug]  # time axis under the signal, degrees beside the heat map
+    assert sum(not label for pair in labels for label in pair) == shared
+
+
+def test_one_figure_is_reused():
+    figure = MEMORY.figure()
+    again = MEMORY.draw(MEMORY.result(order=3), figure)
+    assert again is figure
+    assert len(figure.axes) == 5
+
+
+def test_own_names_cannot_break_the_picture():
+    for header in ("price $x_{", "مساحة", "🙂🙂 (🙂)", "a" * 300, "$$", "x\u200b"):
+        own = Uploaded("a.csv", f"{header}\n1\n2\n4\n".encode())
+        for look in LOOKS[:2]:
+            MEMORY.draw(MEMORY.result(upload=own), look=look).canvas.draw()
+
+
+def test_plain_replaces_what_the_font_lacks():
+    assert plain("mV") == "mV"
+    assert plain("🙂") == "□"
+    assert plain("a" * 50) == "a" * 23 + "…"
+
+
+def test_future_is_faint_and_the_line_stands_at_the_instant():
+    look = Look()
+    figure = MEMORY.figure(signal="eeg", instant=200)
+    colours = {line.get_color() for line in figure.axes[0].lines}
+    assert {look.ink, look.faint, look.grey} <= colours
+    past = next(line for line in figure.axes[0].lines if line.get_color() == look.ink)
+    assert past.get_xdata()[-1] == 200
+    shade = figure.axes[1].images[0].get_array()
+    assert set(np.unique(shade[..., 3])) == {60, 255}
+    stride = 4
+    assert np.all(shade[:, : 200 // stride, 3] == 255)
+    assert np.all(shade[:, 200 // stride :, 3] == 60)
