@@ -92,6 +92,7 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
 ) -> None:
     """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: ratios between single threads are steady
     from idviz.bench.table import run
 
     try:

@@ -62,6 +62,7 @@ def machine() -> dict[str, object]:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
+        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "scipy": version("scipy"),

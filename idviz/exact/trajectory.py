@@ -110,45 +110,49 @@ def _falls(signal: np.ndarray, starts: np.ndarray, reach: int) -> np.ndarray:
 def _project_instants(x: np.ndarray, nodes: np.ndarray, terms: np.ndarray, out: np.ndarray) -> None:
     """Fill ``out`` (n, M, d): ρ Φ(ρ nodes) @ the anchor's window + F(x) @ the falls since, for n instants at once.
 
-    The same sum as E9's, one degree at a time so that it stays in cache. Per degree m, one array holds both factors, up
-    to one constant s_m: k_m ρ P_m on the nodes, and on the edges −k_m (1−y²) P'_m / (2m(m+1)) = F_m / s_m, which is 0
-    at both ends to the last bit. Both follow three-term recurrences in y; k_m makes the first's leading factor 2y.
+    The same sum as E9's, one degree at a time so that it stays in cache. For degree m, one array holds ρ P_m on the
+    nodes and −(1−y²) P'_m on the edges, which is F_m up to a constant and 0 at both ends to the last bit. Both follow
+    three-term recurrences in y, scaled to R_{m+1} = 2y R_m − β_m R_{m−1}; the scales go to the small factor, ``terms``.
     """
     order, M = out.shape[1], len(nodes)
     rho = x[:, :1]
-    y = 4.0 * np.concatenate([rho * nodes, x], axis=1) - 2.0  # 2y
-    previous, current, scratch = np.zeros_like(y), np.empty_like(y), np.empty_like(y)
+    twice_y = 4.0 * np.concatenate([rho * nodes, x], axis=1) - 2.0
+    previous, current, scratch = np.zeros_like(twice_y), np.empty_like(twice_y), np.empty_like(twice_y)
     current[:, :M], current[:, M:] = rho, x - 1.0  # m = 0: F_0 = x − 1
-    grow, fall, scale = _instant_recurrence(order, M, y.shape[1])
+    beta, scale = _instant_recurrence(order, M, twice_y.shape[1])
+    scaled = np.empty_like(terms)
     for m in range(order):
+        np.multiply(terms, scale[m], out=scaled)
         if terms.ndim == 3:
-            np.matmul(current[:, None], terms, out=out[:, m : m + 1])
+            np.matmul(current[:, None], scaled, out=out[:, m : m + 1])
         else:
-            np.matmul(current, terms, out=out[:, m])
-        out[:, m] *= scale[m]
+            np.matmul(current, scaled, out=out[:, m])
         if m + 1 == order:
             break
-        np.multiply(y, current, out=scratch)
+        np.multiply(twice_y, current, out=scratch)
         if m == 0:
-            scratch[:, M:] = 2.0 * x * (x - 1.0)  # −k_1 (1−y²)/4
+            scratch[:, M:] = 4.0 * x * (x - 1.0)  # −(1−y²) P'_1
         else:
-            scratch *= grow[m]
-            previous *= fall[m]
+            previous *= beta[m]
             scratch -= previous
         previous, current, scratch = current, scratch, previous
 
 
 @lru_cache(maxsize=16)
-def _instant_recurrence(order: int, nodes: int, columns: int):
-    """The recurrence's two factors for each degree and column, (M, columns), and s_m = √(2m+1)/k_m, (M,)."""
+def _instant_recurrence(order: int, nodes: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """β (M, columns) and the scales (M, columns, 1) that turn the recurrence's R into √(2m+1) P_m and F_m."""
     m = np.arange(order)[:, None]
     on_nodes = np.arange(columns) < nodes
-    step = 2.0 * (m + 1) / (2 * m + 1)  # k_{m+1} / k_m
-    two_steps = step * 2.0 * m / (2 * m - 1)  # k_{m+1} / k_{m−1}
-    grow = np.where(on_nodes, 1.0, (m + 1) / (m + 2))
-    fall = np.where(on_nodes, two_steps * m / (m + 1), two_steps * (m - 1) / (m + 2))
-    k = np.cumprod(np.concatenate([[1.0], step[:-1, 0]]))
-    return grow, fall, np.sqrt(2 * m[:, 0] + 1) / k
+    k_step = 2.0 * (m + 1) / (2 * m + 1)  # R = k_m P_m, k_{m+1} / k_m
+    l_step = np.where(m > 0, 2.0 * m / (2 * m + 1), 1.0)  # R = −l_m (1−y²) P'_m, l_{m+1} / l_m
+    k = np.cumprod(np.concatenate([[[1.0]], k_step[:-1]]), axis=0)
+    l = np.cumprod(np.concatenate([[[1.0]], l_step[:-1]]), axis=0)
+    later, before = np.maximum(m, 1), np.roll(np.arange(order), 1)
+    beta_nodes = k_step * k_step[before] * m / (m + 1)
+    beta_edges = np.where(m > 1, l_step * l_step[before] * (m + 1) / later, 0.0)
+    scale_edges = np.where(m > 0, np.sqrt(2 * m + 1) / (2 * later * (m + 1) * l), 1.0)
+    scale = np.where(on_nodes, np.sqrt(2 * m + 1) / k, scale_edges)
+    return np.where(on_nodes, beta_nodes, beta_edges), scale[..., None]
 
 
 @lru_cache(maxsize=16)
