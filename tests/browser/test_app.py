@@ -16,6 +16,7 @@ from PIL import Image
 
 from idviz import explore
 from idviz.app_server import command
+from idviz.explore.controls import Slider
 
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -114,6 +115,22 @@ def test_pages_keep_their_parameters_apart(page, app, quiet):
     assert "order" not in parameters(page)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Memory").click()
     page.wait_for_url(re.compile("order=16"), timeout=WAIT)  # what was set there is still set
+    quiet(page)
+
+
+def test_the_back_button_goes_back(page, app, quiet):
+    open_page(page, f"{app}/basis")
+    slider = page.get_by_role("slider", name=re.compile("Order"))
+    start = int(slider.input_value())
+    slider.focus()
+    for step in (1, 2):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url(re.compile(rf"order={start + step}\b"), timeout=WAIT)
+    for value in (start + 1, start):
+        page.go_back()
+        expect(slider.first).to_have_value(str(value), timeout=WAIT)
+        expect(slider).to_have_count(1)
+    assert parameters(page) == {}
     quiet(page)
 
 
@@ -237,11 +254,22 @@ def test_nothing_overflows(new_page, app, quiet, width):
         open_page(page, f"{app}/{name}")
         for scheme, paper in (("light", (255, 255, 255)), ("dark", (14, 17, 23))):
             page.emulate_media(color_scheme=scheme)
+            if name != "about":
+                picture_has_paper(page, paper, narrow=width == 390 and name != "")
             if name in explore.slugs():
-                picture_has_paper(page, paper, narrow=width == 390)
+                sliders_show_defaults(page, explore.explorable(name))
             wide = page.evaluate(OVERFLOW)
             assert wide == [], (name, width, scheme, wide)
     quiet(page)
+
+
+def sliders_show_defaults(page, view) -> None:
+    """After the runs that a new page goes through (layout, theme), the controls still say what the picture shows."""
+    values = view.resolve()
+    for control in view.controls:
+        if isinstance(control, Slider) and control.main:
+            slider = page.get_by_role("slider", name=re.compile(rf"^{re.escape(control.label)}( |$)"))
+            assert float(slider.input_value()) == values[control.name], control.label
 
 
 OVERFLOW = """() => {
@@ -250,7 +278,9 @@ OVERFLOW = """() => {
     const wide = [];
     if (document.documentElement.scrollWidth > edge) wide.push('page');
     if (main.scrollWidth > main.clientWidth) wide.push('main');
-    for (const element of main.querySelectorAll('*')) {
+    const all = [...main.querySelectorAll('*')];
+    const inside = all.filter(host => host.shadowRoot).flatMap(host => [...host.shadowRoot.querySelectorAll('*')]);
+    for (const element of [...all, ...inside]) {
         const box = element.getBoundingClientRect();
         if (box.width && box.height && (box.right > edge + 1 || box.left < -1)) {
             // What lies in a box that scrolls by itself, or is hidden for the eye on purpose, is not out of place.
@@ -266,9 +296,11 @@ def picture_has_paper(page, paper: tuple[int, int, int], narrow: bool) -> None:
     """Wait until the picture is drawn for this theme and this layout."""
     page.wait_for_function(
         """([paper, narrow]) => {
-            const host = document.querySelector('[data-testid=stBidiComponentIsolated]');
-            const image = host.shadowRoot.querySelector('.player img');
-            if (!image.complete || (image.naturalWidth < 600) !== narrow) return false;
+            const main = document.querySelector('[data-testid=stMain]');
+            const hosts = [...main.querySelectorAll('[data-testid=stBidiComponentIsolated]')];
+            const player = hosts.map(host => host.shadowRoot?.querySelector('.player img')).find(found => found);
+            const image = player ?? main.querySelector('[data-testid=stImage] img');
+            if (!image || !image.complete || (player && (image.naturalWidth < 600) !== narrow)) return false;
             const canvas = new OffscreenCanvas(1, 1).getContext('2d');
             canvas.drawImage(image, 0, 0, 1, 1, 0, 0, 1, 1);
             const found = canvas.getImageData(0, 0, 1, 1).data;

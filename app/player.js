@@ -1,0 +1,317 @@
+// The picture with its transport, the caption beside it, and the feed that brings frames: one module, three roles.
+//
+// Frames are kept per film in the browser, so dragging and playing swap pictures without asking the server. The feed
+// pulls: it tells which instants it holds, gets some that it lacks, and asks again, so that nothing is sent twice.
+
+const FILMS_KEPT = 3;
+const PLAY_MS = 120;
+const NARROW_PX = 560;
+
+const shared = (window.idviz ??= { films: new Map(), status: new Map(), hub: new EventTarget() });
+const say = (type, detail) => shared.hub.dispatchEvent(new CustomEvent(type, { detail }));
+
+function framesOf(key) {
+  const frames = shared.films.get(key) ?? new Map();
+  shared.films.delete(key);
+  shared.films.set(key, frames); // the one used last is last
+  for (const old of shared.films.keys()) {
+    if (shared.films.size <= FILMS_KEPT) break;
+    for (const frame of shared.films.get(old).values()) URL.revokeObjectURL(frame.url);
+    shared.films.delete(old);
+    shared.status.delete(old);
+  }
+  return frames;
+}
+
+function toUrl(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
+}
+
+function nearest(values, target) {
+  let best = null;
+  for (const value of values) {
+    if (best === null || Math.abs(value - target) < Math.abs(best - target)) best = value;
+  }
+  return best;
+}
+
+// Whether the theme's paper is dark; every part has it as its (otherwise unused) background colour.
+function isDark(element) {
+  const [red, green, blue] = getComputedStyle(element).backgroundColor.match(/[\d.]+/g).map(Number);
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+}
+
+class Player {
+  constructor(root) {
+    this.root = root;
+    const find = (selector) => root.querySelector(selector);
+    this.image = find("img");
+    this.transport = find(".transport");
+    this.button = find(".play");
+    this.range = find("input");
+    this.output = find("output");
+    this.count = find(".count");
+    this.halt = find(".halt");
+    this.playing = null;
+    this.held = false;
+    this.loose = null; // the URL of a picture that belongs to no film
+
+    this.button.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
+    this.range.addEventListener("pointerdown", () => {
+      this.stop();
+      this.held = true;
+    });
+    this.range.addEventListener("pointercancel", () => (this.held = false));
+    this.range.addEventListener("input", () => this.scrub());
+    this.range.addEventListener("change", () => this.release());
+    this.halt.addEventListener("click", () => say("halt", { film: this.data.film }));
+    this.onFilm = (event) => this.tell(event.detail);
+    shared.hub.addEventListener("film", this.onFilm);
+    this.box = find(".player");
+    this.watcher = new ResizeObserver(() => this.measure());
+    this.watcher.observe(this.box);
+    this.box.addEventListener("transitionend", () => this.measure()); // the theme's paper has changed
+  }
+
+  update(data, send) {
+    const sameFilm = this.data && this.data.film === data.film;
+    this.data = data;
+    this.send = send;
+    [this.image.width, this.image.height] = data.size; // room for the picture before it has loaded
+    this.image.style.maxWidth = `${data.size[0]}px`;
+    this.transport.hidden = !data.time;
+    if (!data.time) {
+      const old = this.loose;
+      this.loose = toUrl(data.png);
+      this.show({ url: this.loose, caption: data.caption });
+      if (old) URL.revokeObjectURL(old);
+      this.measure();
+      return;
+    }
+    const { label, unit, min, max, step, value, why } = data.time;
+    const frames = framesOf(data.film);
+    if (!frames.has(value)) frames.set(value, { url: toUrl(data.png), caption: data.caption });
+    Object.assign(this.range, { min, max, step });
+    this.range.disabled = this.button.disabled = Boolean(why);
+    this.transport.title = why ?? "";
+    this.root.querySelector(".name").textContent = label;
+    this.range.setAttribute("aria-label", unit ? `${label} (${unit})` : label);
+    if (!sameFilm) this.stop();
+    if (!this.held && !this.playing) this.goTo(value);
+    this.tell(shared.status.get(data.film));
+    this.measure();
+  }
+
+  show(frame, instant) {
+    this.image.src = frame.url;
+    this.image.alt = frame.caption;
+    if (instant !== undefined) this.image.dataset.instant = instant;
+    say("frame", { film: this.data.film, caption: frame.caption, moving: Boolean(this.playing || this.held) });
+  }
+
+  // Put the thumb at `value` and show the frame that is nearest to it.
+  goTo(value) {
+    const frames = framesOf(this.data.film);
+    const instant = nearest(frames.keys(), value);
+    this.range.value = value;
+    const unit = this.data.time.unit;
+    this.output.textContent = unit ? `${value} ${unit}` : `${value}`;
+    this.range.setAttribute("aria-valuetext", this.output.textContent);
+    if (instant !== null) this.show(frames.get(instant), instant);
+  }
+
+  scrub() {
+    let value = Number(this.range.value);
+    if (this.held) {
+      // Snap to a frame where frames are close enough, so that letting go changes nothing.
+      const instant = nearest(framesOf(this.data.film).keys(), value);
+      const spacing = (this.data.time.max - this.data.time.min) / Math.max(this.data.frames - 1, 1);
+      if (instant !== null && Math.abs(instant - value) <= spacing) value = instant;
+    }
+    this.goTo(value);
+  }
+
+  release() {
+    const wait = this.held ? 0 : 150; // keys come in bursts
+    this.held = false;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.report(), wait);
+  }
+
+  report() {
+    this.send("released", { at: Number(this.range.value), turn: Date.now() });
+  }
+
+  play() {
+    const status = shared.status.get(this.data.film);
+    if (Number(this.range.value) >= this.data.time.max) this.goTo(this.data.time.min);
+    this.playing = setInterval(() => this.advance(), PLAY_MS);
+    this.dress();
+    if (status) this.tell(status);
+  }
+
+  advance() {
+    const now = Number(this.range.value);
+    const later = [...framesOf(this.data.film).keys()].filter((instant) => instant > now).sort((a, b) => a - b);
+    if (later.length) this.goTo(later[0]);
+    else if (now >= this.data.time.max || !this.waiting) this.pause();
+  }
+
+  stop() {
+    clearInterval(this.playing);
+    this.playing = null;
+    this.dress();
+  }
+
+  pause() {
+    this.stop();
+    this.report();
+  }
+
+  dress() {
+    this.button.setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    this.button.dataset.state = this.playing ? "playing" : "paused";
+  }
+
+  // How far the film is.
+  tell(status) {
+    const mine = status && status.film === this.data.film;
+    this.waiting = mine && !status.done && !status.stopped && !status.error;
+    this.halt.hidden = !mine || status.done || Boolean(status.error);
+    if (!mine || status.done) this.count.textContent = "";
+    else if (status.error) this.count.textContent = `no film: ${status.error}`;
+    else this.count.textContent = `film ${status.have}/${status.total}${status.stopped ? ", stopped" : ""}`;
+    this.halt.textContent = mine && status.stopped ? "Go on" : "Stop";
+    this.transport.dataset.film = mine ? (status.done ? "complete" : "partial") : "none";
+  }
+
+  // Tell Python once the layout that it draws for is not the one that there is.
+  measure() {
+    clearTimeout(this.measuring);
+    this.measuring = setTimeout(() => {
+      const width = this.box.clientWidth;
+      if (!width || !this.data) return;
+      const found = { narrow: width < NARROW_PX, dark: isDark(this.box) };
+      const told = JSON.stringify(found);
+      if (found.narrow === this.data.narrow && found.dark === this.data.dark) this.told = undefined;
+      else if (told !== this.told) {
+        this.told = told;
+        this.send("screen", { ...found, turn: Date.now() });
+      }
+    }, 60);
+  }
+
+  dispose() {
+    this.stop();
+    clearTimeout(this.timer);
+    clearTimeout(this.measuring);
+    this.watcher.disconnect();
+    shared.hub.removeEventListener("film", this.onFilm);
+    if (this.loose) URL.revokeObjectURL(this.loose);
+  }
+}
+
+class Caption {
+  constructor(root) {
+    this.text = root.querySelector("p");
+    this.onFrame = ({ detail }) => {
+      if (detail.film !== this.film) return;
+      this.text.setAttribute("aria-live", detail.moving ? "off" : "polite");
+      this.text.textContent = detail.caption;
+    };
+    shared.hub.addEventListener("frame", this.onFrame);
+  }
+
+  update(data) {
+    this.film = data.film;
+    this.text.textContent = data.caption;
+  }
+
+  dispose() {
+    shared.hub.removeEventListener("frame", this.onFrame);
+  }
+}
+
+class Screen {
+  constructor(root) {
+    this.box = root.querySelector(".screen");
+    this.box.addEventListener("transitionend", () => this.measure());
+  }
+
+  update(data, send) {
+    this.data = data;
+    this.send = send;
+    this.measure();
+  }
+
+  measure() {
+    const dark = isDark(this.box);
+    if (dark !== this.data.dark) this.send("screen", { dark, turn: Date.now() });
+  }
+
+  dispose() {}
+}
+
+class Feed {
+  constructor() {
+    this.onHalt = ({ detail }) => {
+      if (detail.film !== this.data.film) return;
+      this.stop = !this.stop;
+      this.ask();
+    };
+    shared.hub.addEventListener("halt", this.onHalt);
+  }
+
+  update(data, send) {
+    if (this.data?.film !== data.film) this.stop = data.stopped;
+    this.data = data;
+    this.send = send;
+    const frames = framesOf(data.film);
+    for (const { at, png, caption } of data.frames) {
+      if (!frames.has(at)) frames.set(at, { url: toUrl(png), caption });
+    }
+    this.have = data.instants.filter((instant) => frames.has(instant));
+    const done = this.have.length === data.instants.length;
+    const status = {
+      film: data.film,
+      have: this.have.length,
+      total: data.instants.length,
+      done,
+      stopped: data.stopped,
+      error: data.error,
+    };
+    shared.status.set(data.film, status);
+    say("film", status);
+    clearTimeout(this.timer);
+    const settled = data.error || (data.stopped && this.stop) || (done && data.told); // told: Python knows that the browser has all
+    if (!settled) this.timer = setTimeout(() => this.ask(), data.frames.length ? 20 : 400);
+  }
+
+  ask() {
+    clearTimeout(this.timer);
+    this.send("have", { film: this.data.film, instants: this.have, stop: this.stop, turn: Date.now() });
+    this.timer = setTimeout(() => this.ask(), 3000); // an answer may get lost
+  }
+
+  dispose() {
+    clearTimeout(this.timer);
+    shared.hub.removeEventListener("halt", this.onHalt);
+  }
+}
+
+const roles = { player: Player, caption: Caption, screen: Screen, feed: Feed };
+const parts = new WeakMap();
+
+export default function ({ data, parentElement, setStateValue }) {
+  let part = parts.get(parentElement);
+  if (!part) {
+    part = new roles[data.role](parentElement);
+    parts.set(parentElement, part);
+  }
+  part.update(data, setStateValue);
+  return () => {
+    part.dispose();
+    parts.delete(parentElement);
+  };
+}

@@ -1,0 +1,234 @@
+"""One page for any explorable: controls, picture, what you see, formula, things to try, ways to keep it."""
+
+from __future__ import annotations
+
+import html
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import player
+import streamlit as st
+from drawing import ARTIST, View, make_svg, view_now
+from film import STUDIO, Film, film_key
+from panel import show_panel
+from state import PageState, page_state, reset, set_value, settle, try_this, write_query
+
+from idviz.explore import export
+from idviz.explore.base import Explorable
+from idviz.figures.style import Look
+
+PATIENCE = 0.5  # seconds until a person is told that work goes on
+
+
+def render(explorable: Explorable) -> None:
+    """The page of an explorable."""
+    STUDIO.touch()
+    state = page_state(explorable)
+    values = settle(explorable, state)
+    look = present_look()
+
+    st.title(explorable.title, anchor=False)
+    st.html(f'<p class="question">{html.escape(explorable.question)}</p>')
+    show_panel(explorable, state, values)
+
+    left, right = st.columns([2, 1], gap="medium")
+    with left:
+        messages = st.container(gap="small")  # a place of its own: the old picture stays in its place meanwhile
+        with messages:
+            view, shown, error = _view(explorable, state, values, look)
+            for note in [*state.notes.get("", ()), *state.notes.get(explorable.time, ()), *([error] if error else [])]:
+                st.error(note)
+            if view is None:
+                st.button("Back to the start settings", on_click=reset, args=(explorable,))
+                return
+            if error:
+                st.caption("The picture below still shows the earlier settings.")
+            for warning in view.warnings:
+                st.warning(warning)
+        film = film_key(explorable, shown, look) if explorable.time is not None else None
+        player.picture(
+            explorable,
+            shown,
+            look,
+            view,
+            film,
+            on_value=lambda value: set_value(explorable, explorable.time, value),
+            on_screen=remember_screen,
+        )
+    with right:
+        _words(explorable, state, view, film)
+    for piece in view.tokens:
+        st.html(piece)
+    with st.container(key=f"keep-{explorable.slug}"):
+        _keep(explorable, state, shown, look, view, film)
+    st.subheader("What this page is about", anchor=False)
+    st.markdown(explorable.prose)
+    STUDIO.touch()
+
+
+def present_look() -> Look:
+    """The theme that the browser shows, and one column where there is room for no more."""
+    theme = st.context.theme.type
+    seen = st.session_state.get("dark")
+    dark = theme == "dark" if seen is None or seen[0] != theme else seen[1]
+    if "narrow" not in st.session_state:  # a first guess; the picture measures itself
+        st.session_state["narrow"] = "Mobi" in (st.context.headers.get("User-Agent") or "")
+    return Look(theme="dark" if dark else "light", narrow=st.session_state["narrow"])
+
+
+def remember_screen(found: Mapping[str, bool]) -> None:
+    """What the browser has measured. Streamlit's word on the theme may lag; from its next word on, it counts again."""
+    st.session_state["narrow"] = bool(found.get("narrow", st.session_state.get("narrow", False)))
+    st.session_state["dark"] = (st.context.theme.type, bool(found["dark"]))
+
+
+def _view(
+    explorable: Explorable, state: PageState, values: dict[str, Any], look: Look
+) -> tuple[View | None, dict[str, Any], str | None]:
+    """The view of ``values``; where it can't be made, the one in sight so far and the reason."""
+    try:
+        view = _wait(explorable, state, view_now(explorable, values, look))
+    except ValueError as error:
+        reason = str(error)[:1].upper() + str(error)[1:]
+    except Exception:
+        logging.getLogger(__name__).exception("page %s", explorable.slug)
+        reason = "This picture could not be made: a fault of ours, noted in the app's log."
+    else:
+        state.shown = values
+        return view, values, None
+    for fallback in (state.shown, explorable.resolve()):
+        if fallback is not None and fallback != values:
+            try:
+                return view_now(explorable, fallback, look).result(), fallback, reason
+            except Exception:
+                logging.getLogger(__name__).exception("page %s, earlier settings", explorable.slug)
+    return None, values, reason
+
+
+def _wait(explorable: Explorable, state: PageState, work: Future) -> View:
+    """The result of the work; past half a second with a message and a way to stop."""
+    try:
+        return work.result(PATIENCE)
+    except NotYet:
+        if work.done():  # the work itself ran into a time-out
+            raise
+    began = time.monotonic() - PATIENCE
+    place = st.empty()
+    with place.container(border=True):
+        line = st.empty()
+        st.button("Stop, back to the last picture", on_click=_go_back, args=(explorable, state, work))
+    try:
+        while not work.done():
+            line.markdown(f"Working… {time.monotonic() - began:.1f} s")  # Streamlit may end this run here
+            time.sleep(0.1)
+    finally:
+        work.cancel()  # no effect on work that has begun, and none on work that is done
+    place.empty()
+    return work.result()
+
+
+def _go_back(explorable: Explorable, state: PageState, work: Future) -> None:
+    work.cancel()
+    if state.shown is None:
+        reset(explorable)
+    else:
+        state.given = dict(state.shown)
+
+
+def _words(explorable: Explorable, state: PageState, view: View, film: str | None) -> None:
+    """The right column: caption, formula, things to try."""
+    st.subheader("What you see", anchor=False)
+    player.caption(explorable, view, film)
+    st.subheader(f"The formula ({view.formula.tag})", anchor=False)
+    with st.container(key=f"formula-{explorable.slug}", gap="small"):
+        for line in (view.formula.symbols, view.formula.numbers):
+            # Inline, so that a long line breaks at its = and + where the column ends.
+            st.markdown(f"$\\displaystyle {' '.join(line.split())}$")
+    st.subheader("Try this", anchor=False)
+    with st.container(key=f"try-{explorable.slug}", gap="xsmall"):
+        for index, button in enumerate(explorable.try_this):
+            chosen = state.trying == button
+            st.button(
+                button.label,
+                key=f"{explorable.slug}.try.{index}",
+                on_click=try_this,
+                args=(explorable, button),
+                width="stretch",
+                type="primary" if chosen else "secondary",
+            )
+            if chosen:
+                st.info(button.look_for)
+
+
+def _keep(
+    explorable: Explorable, state: PageState, shown: Mapping[str, Any], look: Look, view: View, film: str | None
+) -> None:
+    """The line below: files, the link, the notebook."""
+    name = f"idviz-{explorable.slug}"
+    saved: dict[str, tuple[str, Callable[[], bytes]]] = {
+        "PNG": ("image/png", lambda: view.png),
+        "SVG": ("image/svg+xml", lambda: ARTIST.submit(make_svg, explorable, shown, look).result()),
+        "CSV": ("text/csv", lambda: export.csv(explorable.table(explorable.compute(**shown)))),
+        "JSON": ("application/json", lambda: _json(explorable, shown, view)),
+    }
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Save**", width="content")
+        for kind, (mime, make) in saved.items():
+            st.download_button(
+                kind, make, f"{name}.{kind.lower()}", mime, key=f"{explorable.slug}.{kind}", on_click="ignore"
+            )
+        if film is not None:
+            _film(explorable, dict(shown), look, film)
+        with st.popover("Link to this view"):
+            query = write_query(explorable, state, shown)
+            st.code(_address(query), language=None, wrap_lines=True)
+            unlinked = [c.label for c in explorable.controls if not c.linkable and shown[c.name] is not None]
+            if unlinked:
+                st.caption(f"Not in the link: {', '.join(unlinked)}. A link can't carry a file.")
+    book = explorable.notebook
+    st.markdown(
+        f"Step through it in the notebook `{book.notebook}.ipynb`, section “{book.section}”. "
+        "`idviz lab` opens the notebooks."
+    )
+
+
+def _json(explorable: Explorable, shown: Mapping[str, Any], view: View) -> bytes:
+    return export.json(explorable.slug, shown, view.caption, explorable.table(explorable.compute(**shown)))
+
+
+def _address(query: Mapping[str, str]) -> str:
+    """This page's address with the parameters that restore the view."""
+    parts = urlsplit(st.context.url or "")
+    base = f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else ""
+    return f"{base}?{urlencode(query)}" if query else base or "?"
+
+
+@st.fragment
+def _film(explorable: Explorable, shown: dict[str, Any], look: Look, key: str) -> None:
+    """Keep the browser's film coming; the GIF is there once the film is."""
+    session = st.session_state.setdefault("session", uuid.uuid4().hex)
+
+    def ask(stopped: bool) -> Film:
+        film = STUDIO.ask(session, explorable, shown, look)
+        if stopped:
+            STUDIO.drop(session)
+        return film
+
+    with st.container(key=f"film-{explorable.slug}", width="content", gap=None):
+        film = player.feed(explorable, ask, key, time.monotonic_ns())
+        st.download_button(
+            "GIF",
+            lambda: export.gif(film.pngs()),
+            f"idviz-{explorable.slug}.gif",
+            "image/gif",
+            key=f"{explorable.slug}.GIF",
+            on_click="ignore",
+            disabled=not film.complete,
+            help=None if film.complete else "Ready once the film has been drawn.",
+        )

@@ -1,0 +1,13 @@
+"""The app's modules are importable as they are when Streamlit runs them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from idviz.app_server import app_folder
+
+HERE = Path(__file__).parent
+for folder in (str(HERE), str(app_folder())):
+    if folder not in sys.path:
+        sys.path.insert(0, folder)

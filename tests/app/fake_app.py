@@ -1,0 +1,8 @@
+"""The fake explorable as an app of one page."""
+
+from __future__ import annotations
+
+from fake import FAKE
+from render import render
+
+render(FAKE)
