@@ -12,14 +12,14 @@ from start_pictures import PANELS
 
 from idviz.explore import export
 from idviz.explore.base import Explorable
-from idviz.figures.style import Look
+from idviz.figures.style import DPI, Look
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def pictures(theme: str) -> list[tuple[str, str, bytes]]:
     """Headline, text and PNG of each panel."""
     panels = [draw(Look(theme=theme)) for draw in PANELS]
-    return [(panel.headline, panel.text, export.png(panel.figure)) for panel in panels]
+    return [(panel.headline, panel.text, export.png(panel.figure, dpi=2 * DPI)) for panel in panels]
 
 
 def start(groups: Mapping[str, Sequence[tuple[Explorable, st.Page]]]) -> None:

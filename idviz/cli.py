@@ -1,4 +1,4 @@
-"""The ``idviz`` command: app, lab, doctor, bench."""
+"""The ``idviz`` command: app, lab, doctor, bench, sizes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def doctor() -> None:
 
 @app.command()
 def bench(
-    only: Annotated[str | None, typer.Option(help="Run one part: exact or ui.")] = None,
+    only: Annotated[str | None, typer.Option(help="Run one part: exact, ui or learned.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
 ) -> None:
     """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
@@ -100,6 +100,18 @@ def bench(
     except ValueError as error:
         raise _fail(error) from None
     raise typer.Exit(1 if missed else 0)
+
+
+@app.command()
+def sizes() -> None:
+    """Print the decoder's sizes: parameters and state of every mixer at every scale."""
+    try:
+        from idviz.learned.presets import print_sizes
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise _fail("the learned half needs torch: pip install -c constraints.txt 'idviz[learned]'") from None
+    print_sizes()
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def test_version_and_help():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["bench", "--only", "speed"], "--only must be one of exact, ui, not 'speed'"),
+        (["bench", "--only", "speed"], "--only must be one of exact, ui, learned, not 'speed'"),
         (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
         (["app", "--port", "80"], "Invalid value for '--port': Input should be greater than or equal to 1024"),
         (["lab", "--port", "nine"], "Invalid value for '--port': Input should be a valid integer"),

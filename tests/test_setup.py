@@ -13,6 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -36,7 +37,8 @@ def pinned(name: str) -> str:
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda requirement: requirement.name)
 def test_every_dependency_is_pinned_within_its_range_and_installed_as_pinned(requirement):
     assert requirement.specifier.contains(pinned(requirement.name))
-    assert version(requirement.name) == pinned(requirement.name)
+    installed = Version(version(requirement.name)).public  # torch's CPU build calls itself 2.13.0+cpu
+    assert installed == pinned(requirement.name)
 
 
 def test_ranges_are_ranges_and_pins_are_pins():

@@ -25,6 +25,7 @@ def test_wheel_contents_and_app_from_the_wheel(tmp_path):
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
     assert {"idviz/exact/legs.py", "idviz/_app/main.py", "idviz/_app/player.js"} <= names
+    assert {"idviz/_app/.streamlit/config.toml", "idviz/course/jupyter_settings/overrides.json"} <= names
     assert sum(name.startswith("idviz/_notebooks/") and name.endswith(".ipynb") for name in names) >= 4
     assert not any(name.startswith(("tests/", "app/", "docs/")) or "__pycache__" in name for name in names)
 

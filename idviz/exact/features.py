@@ -77,12 +77,15 @@ class SoftmaxFeatures(FeatureMap):
     Notes
     -----
     Shifted: from each query's exponents its largest is subtracted, from all keys' exponents one shared largest. Both
-    cancel in E1, so that the features approximate the kernel up to a factor per query. Source: Choromanski et al.,
-    "Rethinking Attention with Performers", 2021.
+    cancel in E1, so that the features approximate the kernel up to a factor per query. The largest over all keys looks
+    ahead; token by token, set ``key_shift`` to a number chosen before the first key, e.g. max ‖ωᵢ‖²/2, which no
+    exponent exceeds. Source: Choromanski et al., "Rethinking Attention with Performers", 2021.
     """
 
     name = "positive random features"
     positive = True
+
+    key_shift: float | None = None
 
     def __init__(self, d_k: int, r: int, seed: int = 0, orthogonal: bool = True):
         super().__init__(d_k, whole_number("r", r, 1))
@@ -101,7 +104,15 @@ class SoftmaxFeatures(FeatureMap):
 
     def _features(self, x: np.ndarray, role: str) -> np.ndarray:
         exponents = self.exponents(x)
-        shift = exponents.max(axis=1, keepdims=True) if role == "query" else exponents.max()
+        if role == "query":
+            shift = exponents.max(axis=1, keepdims=True)
+        else:
+            shift = exponents.max() if self.key_shift is None else self.key_shift
+        if exponents.max() - np.max(shift) > _LARGEST_EXPONENT:
+            raise ValueError(
+                f"key_shift {self.key_shift:g} is too small for an exponent of {exponents.max():.4g}: "
+                f"at most {_LARGEST_EXPONENT:g} may be left"
+            )
         return np.exp(exponents - shift) / np.sqrt(self.r)
 
     def _kernel(self, q: np.ndarray, k: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ def tex_number(value: float, digits: int = 3) -> str:
         return r"\text{not a number}"
     if "e" in text:
         mantissa, exponent = text.split("e")
-        return rf"{mantissa}\cdot 10^{{{exponent}}}"
-    return text
+        text = rf"{mantissa}\cdot 10^{{{exponent}}}"
+    return f"{{{text}}}" if text.startswith("-") else text  # braces keep the sign with its number
 
 
 def tex_coloured(colour: str, text: str) -> str:

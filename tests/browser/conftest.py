@@ -5,6 +5,7 @@ Every page records what it logs and asks for, so that a test can end with ``quie
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 from urllib.parse import urlsplit
@@ -28,6 +29,8 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost")
 def browser():
     """A headless Chromium, started once."""
     path = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if path is None and os.environ.get("IDVIZ_REQUIRE_BROWSER"):  # CI installs one, and must not skip in silence
+        pytest.fail("no Chromium on this machine, and IDVIZ_REQUIRE_BROWSER is set")
     if path is None:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium fonts-dejavu-core)")
     playwright_api = pytest.importorskip("playwright.sync_api")

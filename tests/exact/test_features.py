@@ -109,18 +109,33 @@ def test_rbf_length_scale():
 def test_large_exponents_are_shifted_away():
     """Field report: key weights e^1000 and e^1001 with values 0, 1 → 0.7311; no shift gives NaN, one per key 0.5."""
     features = SoftmaxFeatures(1, 1, seed=0)
-    features.omega = np.array([[1.0]])
-
-    def key_with_exponent(e):  # ωx − x²/2 is at most ½: reach e by a large negative frequency instead
-        return e
-
-    features.omega = np.array([[2000.0]])
+    features.omega = np.array([[2000.0]])  # ωx − x²/2 reaches ω²/2
     x = np.roots([-0.5, 2000.0, -1000.0]).min(), np.roots([-0.5, 2000.0, -1001.0]).min()
     assert features.exponents([[x[0]], [x[1]]])[:, 0] == pytest.approx([1000, 1001], abs=1e-6)
     xi_q, xi_k = features.pair([[0.0]], [[x[0]], [x[1]]])
     got = kernel_attention(xi_q, xi_k, [0.0, 1.0])[0, 0]
     assert got == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-6)
     assert got == pytest.approx(0.7311, abs=5e-5)
+
+
+def test_a_shift_chosen_in_advance_serves_step_mode():
+    """Field report: a whole-sequence maximum is not causal in step mode."""
+    rng = np.random.default_rng(0)
+    q, k, v = rng.standard_normal((30, D)), rng.standard_normal((30, D)), rng.standard_normal((30, 2))
+    k[20:] *= 5
+    features = SoftmaxFeatures(D, 16, seed=1)
+    features.key_shift = np.max(np.sum(features.omega**2, axis=1)) / 2
+    assert features.exponents(100 * k).max() <= features.key_shift  # nothing exceeds it, whatever comes
+    whole = features(k)
+    for n in (0, 7, 19, 29):
+        assert np.array_equal(features(k[n : n + 1])[0], whole[n])  # a key's features do not change with its company
+    xi_q = features(q, role="query")
+    stepwise = kernel_attention(xi_q, whole, v, causal=True)
+    shared = kernel_attention(*SoftmaxFeatures(D, 16, seed=1).pair(q, k), v, causal=True)
+    assert np.max(np.abs(stepwise - shared)) <= 1e-12
+    features.key_shift = -1e4
+    with pytest.raises(ValueError, match="key_shift -10000 is too small"):
+        features(k)
 
 
 def test_softmax_with_large_logits():
