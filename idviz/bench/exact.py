@@ -51,7 +51,8 @@ def every_instant() -> Iterator[Row]:
         "<=",
         1.0,
         "×",
-        f"medians of 5 in turn, {fast:.3f} s and {slow:.3f} s; stepping with scipy.linalg.solve_triangular; one BLAS thread",
+        f"medians of 5 in turn, {fast:.3f} s and {slow:.3f} s; stepping with scipy.linalg.solve_triangular; "
+        "one BLAS thread",
     )
 
 

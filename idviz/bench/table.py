@@ -18,7 +18,11 @@ from pathlib import Path
 
 import idviz
 
-PARTS = {"exact": "idviz.bench.exact", "ui": "idviz.bench.ui"}  # modules with a generator ``rows()``
+PARTS = {
+    "exact": "idviz.bench.exact",
+    "ui": "idviz.bench.ui",
+    "learned": "idviz.bench.learned",
+}  # modules with a generator ``rows()``
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from idviz.course.verdict import Trial, Verdict, judge, unfinished
+from idviz.course.verdict import Trial, Verdict, judge, part_of
 from idviz.exact import legendre_cell_integrals, legs_matrices, legs_project
 
 
@@ -79,24 +79,14 @@ def legs_pair(answer: Callable) -> Verdict:
         (b * (-1.0) ** n, "B has φ_n's signs at the old end. New samples come in at x = 1, where φ_n(1) = +√(2n+1)."),
         (b[:, None], "B's numbers are right; give them the shape (M,)."),
     )
-    of_first = judge(_part(answer, 0), [Trial("with order 4", (order,), a, of_a)], "")
+    of_first = judge(part_of(answer, 0, "A and B"), [Trial("with order 4", (order,), a, of_a)], "")
     if not of_first.passed:
         return of_first
     return judge(
-        _part(answer, 1), [Trial("with order 4", (order,), b, of_b)], "and note that A e₀ = B: a constant stays put."
+        part_of(answer, 1, "A and B"),
+        [Trial("with order 4", (order,), b, of_b)],
+        "and note that A e₀ = B: a constant stays put.",
     )
-
-
-def _part(answer: Callable, which: int) -> Callable:
-    def one(*given):
-        pair = answer(*given)
-        if unfinished(pair):
-            return None
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError("the function must return a pair, A and B")
-        return pair[which]
-
-    return one
 
 
 def unit(answer: Callable) -> Verdict:

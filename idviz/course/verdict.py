@@ -59,6 +59,20 @@ def unfinished(value: Any) -> bool:
     return value is None or value is ... or (isinstance(value, tuple) and any(unfinished(part) for part in value))
 
 
+def part_of(answer: Callable, which: int, names: str) -> Callable:
+    """A function that gives one of the pair that ``answer`` returns; ``names`` says what the pair is."""
+
+    def one(*given):
+        pair = answer(*given)
+        if unfinished(pair):
+            return None
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"the function must return a pair, {names}")
+        return pair[which]
+
+    return one
+
+
 def judge(answer: Callable | Any, trials: Sequence[Trial], praise: str, tolerance: float = 1e-9) -> Verdict:
     """The verdict on ``answer`` (a function, or a value for a single trial). Never raises for what a learner wrote.
 
@@ -81,19 +95,21 @@ def _try(answer: Callable | Any, trial: Trial, tolerance: float) -> Verdict | No
     if unfinished(found):
         what = "the function returns nothing" if callable(answer) else "there is no answer"
         return Verdict("not yet", f"{what} so far. Replace the dots, run the cell again, and this line changes.")
+    expected = _numbers(trial.expected)
     try:
-        if np.iscomplexobj(found):
-            raise TypeError
-        found = np.asarray(found, dtype=float)
-    except (TypeError, ValueError):
-        return Verdict("off", f"{trial.about}, the answer cannot be read as real numbers: {found!r:.80}")
+        found = _numbers(found)
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor that still requires gradients
+        return Verdict("off", f"{trial.about}, the answer cannot be read as {_kind(expected)} numbers: {found!r:.80}")
 
-    expected = np.asarray(trial.expected, dtype=float)
-    if _same(found, expected, tolerance):
+    readable = expected.dtype == complex or found.dtype != complex
+    if readable and _same(found, expected, tolerance):
         return None
     for value, message in trial.mistakes:
-        if _same(found, np.asarray(value, dtype=float), tolerance):
+        value = _numbers(value)
+        if (readable or value.dtype == complex) and _same(found, value, tolerance):
             return Verdict("off", f"{trial.about}: {message}")
+    if not readable:
+        return Verdict("off", f"{trial.about}, the answer cannot be read as real numbers: {found!r:.80}")
     if found.shape != expected.shape:
         turned = found.ndim == 2 and found.T.shape == expected.shape
         hint = " Is it transposed?" if turned else ""
@@ -106,8 +122,23 @@ def _try(answer: Callable | Any, trial: Trial, tolerance: float) -> Verdict | No
     return Verdict(
         "off",
         f"{trial.about}, the shape is right but the numbers are not. Furthest off{_position(gap == gap[worst])}: "
-        f"yours is {number(found[worst], 5)}, it should be {number(expected[worst], 5)}.",
+        f"yours is {_shown(found[worst])}, it should be {_shown(expected[worst])}.",
     )
+
+
+def _numbers(value: Any) -> np.ndarray:
+    return np.asarray(value, dtype=complex if np.iscomplexobj(value) else float)
+
+
+def _kind(array: np.ndarray) -> str:
+    return "complex" if array.dtype == complex else "real"
+
+
+def _shown(value: complex) -> str:
+    """A real or a complex number for people."""
+    if not np.iscomplexobj(value):
+        return number(value, 5)
+    return f"{number(value.real, 5)} {'−' if value.imag < 0 else '+'} {number(abs(value.imag), 5)}i"
 
 
 def _same(found: np.ndarray, value: np.ndarray, tolerance: float) -> bool:

@@ -15,6 +15,9 @@ _MODULES = {  # slug -> module that defines EXPLORABLE, in the order of the app'
     "basis": "idviz.explore.basis",
     "query": "idviz.explore.query",
     "approximations": "idviz.explore.approximations",
+    "modes": "idviz.explore.modes",
+    "lag_kernel": "idviz.explore.lag_kernel",
+    "three_forms": "idviz.explore.three_forms",
 }
 
 
