@@ -274,8 +274,9 @@ show("memory")
 # Must all samples be kept to compute the next state? No. Differentiate E4 by $t$, and the derivatives of Legendre
 # polynomials are sums of lower ones:
 #
-# $$\frac{d}{dt}c=-\frac1t\,(A\,c-B f),\qquad
-# A_{nk}=\sqrt{(2n+1)(2k+1)}\ (n>k),\quad A_{nn}=n+1,\qquad B_n=\sqrt{2n+1}. \tag{E5}$$
+# $$\frac{d}{dt}c=-\frac1t\,(A\,c-B f) \tag{E5}$$
+#
+# with $A_{nk}=\sqrt{(2n+1)(2k+1)}$ below the diagonal, $A_{nn}=n+1$ on it, zeros above, and $B_n=\sqrt{2n+1}$.
 #
 # Time enters only as $1/t$. In logarithmic time, $\tau=\log t$, that factor is gone: $dc/d\tau=-(A c-Bf)$, with
 # constant matrices. While $f$ is constant, the point of rest is $e_0f$ (because $A e_0=B$), and the distance to it

@@ -1,4 +1,4 @@
-"""The widget's words and looks: plain HTML and one style sheet that reaches only inside ``.idviz-view``."""
+"""The widget's words and looks: plain HTML and one style sheet, which reaches only its own classes."""
 
 from __future__ import annotations
 
@@ -86,6 +86,7 @@ STYLE = """<style>
 .idviz-view a{color:var(--idviz-accent)}
 .idviz-view .idviz-more{width:auto;align-self:flex-start;background:none;box-shadow:none!important;border:0;
  padding:0 6px 0 0;height:24px;line-height:24px;margin:0;color:var(--idviz-grey);font-size:13px;font-weight:600}
+.jp-OutputArea-child:has(> .jp-OutputArea-output .idviz-still){display:none}
 </style>"""
 
 
@@ -149,7 +150,7 @@ def static(explorable: Explorable, picture: bytes, text: str) -> str:
     data = base64.b64encode(picture).decode("ascii")
     escape = html.escape
     return (
-        f'<figure style="margin:1em 0;max-width:816px"><img alt="{escape(text, quote=True)}" '
+        f'<figure class="idviz-still" style="margin:1em 0;max-width:816px"><img alt="{escape(text, quote=True)}" '
         f'style="max-width:100%;height:auto" src="data:image/png;base64,{data}">'
         f"<figcaption><strong>{escape(explorable.title)}.</strong> {escape(text)} "
         f"(A still picture: in a running notebook it has sliders.)</figcaption></figure>"

@@ -124,11 +124,11 @@ class View:
         shell = get_ipython()
         if shell is not None and self._shown_in == shell.execution_count:
             return
-        bundle = dict(self.widget._repr_mimebundle_())
-        if self.picture:  # a page that cannot run widgets shows the next best: the picture with its caption
-            bundle["text/html"] = page.static(self.explorable, self.picture, self.caption)
-        bundle["text/plain"] = f"{self.explorable.title}: {self.caption or self.message}"
-        display(bundle, raw=True)
+        text = f"{self.explorable.title}: {self.caption or self.message}"
+        if self.picture:  # where widgets cannot run, the picture with its caption; where they do, they hide it
+            still = page.static(self.explorable, self.picture, self.caption)
+            display({"text/html": still, "text/plain": text}, raw=True)
+        display({**self.widget._repr_mimebundle_(), "text/plain": text}, raw=True)
 
     # -- the page -------------------------------------------------------------------------------------------------
     def _build(self) -> None:
