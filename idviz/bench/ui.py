@@ -55,7 +55,8 @@ def slider_to_picture(slug: str) -> dict[str, float]:
             if control.name == explorable.time:  # it is scrubbed in the browser; what comes back is the value
                 page.query_params[control.name] = control.format(value)
             else:
-                page.slider(key=f"{slug}.{control.name}").set_value(value)
+                widget = next(it for it in page.slider if it.key.startswith(f"{slug}.{control.name}."))
+                widget.set_value(value)
             start = time.perf_counter()
             page.run()
             taken.append(time.perf_counter() - start)

@@ -1,0 +1,181 @@
+"""Three forms, one result: measured time and memory side by side, and the attention that none of them writes down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from idviz.figures.modes import word
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, S4D, SIGNED_MAP, Look, number
+
+_MOST_TOKENS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One form's ``output`` (1, H, T, d_v), median ``seconds`` of ``repetitions`` runs, and peak bytes of tensors."""
+
+    name: str
+    output: np.ndarray
+    seconds: float
+    repetitions: int
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class ThreeForms:
+    """The three forms, step first, with max|Δ|/max|step| of each; and effective token weights of one head.
+
+    ``weights`` (n, T) are those of the queries from ``start`` (counted from 0); ``position`` is the query shown,
+    counted from 1. ``state_numbers`` are the reals that the recurrence keeps of any past (E20).
+    """
+
+    forms: tuple[Form, ...]
+    differences: tuple[float, ...]
+    length: int
+    chunk: int
+    modes: int
+    heads: int
+    state_numbers: int
+    start: int
+    weights: np.ndarray
+    position: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> np.ndarray:
+        """(T,): the weights of the query shown."""
+        return self.weights[self.position - 1 - self.start]
+
+    @property
+    def chunk_start(self) -> int:
+        """The first token, from 0, of the chunk that the query lies in; older ones come by the carried state."""
+        return (self.position - 1) // self.chunk * self.chunk
+
+    def form(self, name: str) -> Form:
+        return next(form for form in self.forms if form.name == name)
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1000:
+            return f"{number(count)} {unit}"
+        count /= 1024
+    return f"{number(count)} GiB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    return f"{number(1000 * seconds)} ms" if seconds < 1 else f"{number(seconds)} s"
+
+
+def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+    """Four panels: time, memory, effective attention of a window of queries, and one query's row."""
+    figure = look.prepare(figure, wide=(6.8, 5.4), narrow=(3.7, 9.6))
+    if look.narrow:
+        clock = figure.add_axes([0.315, 0.865, 0.62, 0.098])
+        memory = figure.add_axes([0.315, 0.685, 0.62, 0.098])
+        heat = figure.add_axes([0.215, 0.30, 0.74, 0.25])
+        row = figure.add_axes([0.215, 0.06, 0.74, 0.15])
+    else:
+        clock = figure.add_axes([0.165, 0.685, 0.295, 0.245])
+        memory = figure.add_axes([0.165, 0.295, 0.295, 0.245])
+        heat = figure.add_axes([0.60, 0.485, 0.375, 0.445])
+        row = figure.add_axes([0.60, 0.105, 0.375, 0.225])
+    figure.text(
+        *((0.03, 0.605) if look.narrow else (0.02, 0.1)),
+        f"Same outputs, to {number(max(result.differences), 2)} of the largest",
+        color=look.ink,
+        fontsize=FONT_SIZE,
+        va="bottom",
+    )
+    _bars(clock, result, [1000 * form.seconds for form in result.forms], lambda form: duration(form.seconds), look)
+    look.dress(clock, xlabel="milliseconds (log)", title="Time, one thread")
+    _bars(memory, result, [form.bytes / 2**20 for form in result.forms], lambda form: size(form.bytes), look)
+    look.dress(memory, xlabel="MiB at the peak (log)", title="Memory")
+    for axes in (clock, memory):
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+    _heat(heat, result, look)
+    _row(row, result, look)
+    return figure
+
+
+def _bars(axes: Axes, result: ThreeForms, values: list[float], label, look: Look) -> None:
+    """Horizontal bars over the logarithm of the values, each with its number."""
+    y = np.arange(len(values))[::-1]
+    logs = np.log10(values)
+    low = float(np.floor(logs.min() - 0.3))
+    axes.barh(y, logs - low, left=low, height=0.62, color=INTERDOMAIN)
+    axes.set_xlim(low, logs.max() + 0.55 * (logs.max() - low))  # room for the numbers
+    for place, end, form in zip(y, logs, result.forms, strict=True):
+        axes.text(end, place, f" {label(form)}", color=look.ink, fontsize=FONT_SIZE, va="center", ha="left")
+    axes.set_ylim(-0.6, len(values) - 0.4)
+    axes.set_yticks(y, [form.name for form in result.forms])
+    powers = np.arange(low, np.floor(logs.max() + 0.01) + 1)
+    powers = powers[:: -(-len(powers) // 4)]
+    axes.set_xticks(powers, [number(10.0**power) for power in powers])
+
+
+def _tokens_shown(result: ThreeForms) -> tuple[int, int]:
+    """The tokens drawn, from 0: up to the last query of the window, and not so many that one is thinner than a dot."""
+    stop = result.start + len(result.weights)
+    return max(0, stop - _MOST_TOKENS), stop
+
+
+def _token_axis(axes: Axes, result: ThreeForms) -> None:
+    first, stop = _tokens_shown(result)
+    axes.set_xlim(first + 0.5, stop + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+
+
+def _heat(axes: Axes, result: ThreeForms, look: Look) -> None:
+    first, stop = _tokens_shown(result)
+    label = "token read" if first == 0 else f"token read (the last {_MOST_TOKENS})"
+    look.dress(axes, xlabel=label, ylabel="query", title="Effective weights")
+    weights = result.weights[:, first:stop]
+    top = result.start + 0.5
+    most = float(np.quantile(np.abs(weights), 0.998)) or 1.0
+    axes.imshow(
+        weights,
+        aspect="auto",
+        cmap=SIGNED_MAP,
+        vmin=-most,
+        vmax=most,
+        interpolation="nearest",
+        extent=(first + 0.5, stop + 0.5, stop + 0.5, top),
+    )
+    axes.axhline(result.position, color=QUERY, linewidth=1.2)
+    corner, end = result.chunk_start, min(result.chunk_start + result.chunk, result.length)
+    square = np.array([corner, end, end, corner, corner]) + 0.5, np.array([corner, corner, end, end, corner]) + 0.5
+    axes.plot(*square, color="#222222", linewidth=1.0, linestyle=(0, (1, 2)))
+    axes.set_ylim(stop + 0.5, top)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+    _token_axis(axes, result)
+    word(axes, "··· a chunk", look.ink)
+
+
+def _row(axes: Axes, result: ThreeForms, look: Look) -> None:
+    """One query's weights: what its own chunk holds, and what comes by the carried state."""
+    look.dress(axes, xlabel="token read", ylabel="weight", title=f"Query {result.position}")
+    split, row = result.chunk_start, result.row
+    edges = np.arange(result.length + 1) + 0.5
+    first, _ = _tokens_shown(result)
+    for start, stop, colour in ((first, split, S4D), (split, result.position, INTERDOMAIN)):
+        if stop > start:
+            axes.stairs(row[start:stop], edges[start : stop + 1], fill=True, color=colour, linewidth=0.8)
+    axes.axhline(0, color=look.grey, linewidth=0.6)
+    low, high = min(float(row.min()), 0.0), max(float(row.max()), 0.0)
+    pad = 0.08 * (high - low) or 1.0
+    axes.set_ylim(low - pad, high + pad)
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.yaxis.set_major_formatter(lambda value, _: number(value, 2))
+    _token_axis(axes, result)
+    word(axes, "▮ chunk", INTERDOMAIN)
+    inches = axes.get_position().width * axes.figure.get_figwidth()
+    word(axes, "▮ state", S4D, x=1 - 0.78 / inches)

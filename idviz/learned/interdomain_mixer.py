@@ -1,0 +1,160 @@
+"""The Interdomain mixer: E15–E19 as one layer, with a switch for every ablation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from idviz.learned.checks import whole_number
+from idviz.learned.chunked import CHUNK, interdomain_chunked
+from idviz.learned.forms import InterdomainState, initial_state, interdomain_materialised, interdomain_step
+from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer, choice
+from idviz.learned.modes import DiagonalModes, discretise
+
+READOUTS = ("query", "fixed")
+INPUTS = ("key_value", "value")
+FORMS = {"chunked": interdomain_chunked, "materialised": interdomain_materialised, "step": interdomain_step}
+
+
+class InterdomainMixerState(NamedTuple):
+    """The convolutions' pasts (B, 3, d), the core's state (E16), and how many tokens it has seen (for RoPE)."""
+
+    past: tuple[Tensor | None, ...]
+    core: InterdomainState
+    position: int
+
+
+class InterdomainModes(DiagonalModes):
+    """The core's modes and, for the ablations, learned constants in place of what the keys would have given.
+
+    ``constant`` (H, M, size, 2): û_m of the value-only input (size d_k), or s_m of the fixed readout (size 1). It
+    starts with the spread that u_m would have under white keys of norm 1, |b̄_m|/√(d_k(1−|ā_m|²)): every variant starts
+    at one scale.
+    """
+
+    def __init__(self, heads: int, modes: int, d_v: int, constants: int, **options):
+        super().__init__(heads, modes, d_v, **options)
+        self.constant = None
+        if constants:
+            with torch.no_grad():
+                a_bar, b_bar = discretise(self.lam, self.delta[:, None], self.discretisation)
+                spread = b_bar.abs() / (d_v * (1 - a_bar.abs() ** 2)).sqrt()
+            normal = torch.randn(heads, modes, constants, 2, dtype=self.w.dtype) * 0.5**0.5
+            self.constant = nn.Parameter(normal * spread[..., None, None])
+
+
+class InterdomainMixer(Mixer):
+    """Query-conditioned readout of a fixed-size state of keys and values (E15–E19).
+
+    Parameters
+    ----------
+    dim, heads, modes : int
+        d, H and M; d_k = d_v = d/H.
+    readout : {"query", "fixed"}
+        s_m = ξ(q)ᵀu_m, or a learned constant a head. A fixed readout reads no key and no query, so it has neither,
+        and ``inputs`` makes no difference to it.
+    inputs : {"key_value", "value"}
+        What drives the modes: [ξ(k); v], or v alone, u_m being learned constants.
+    denominator : bool
+        Divide by Re Σ_m w_m s_m conj(η_m), η driven by the constant 1. It may come near zero or change sign; nothing is
+        clamped, and ``smallest_denominator`` holds the smallest magnitude of the last call.
+    rope, input_norm, biases, feedthrough, output_norm : bool
+        E19's RoPE, RMSNorm and per-head biases; E17's D⊙v_t; RMSNorm of each head's output.
+    norm : {"l2", "l2_squared"}
+        Of the feature map (E18).
+    form : {"chunked", "materialised", "step"}
+        How ``forward`` computes; ``step`` always takes the recurrence. All three give the same.
+    initialisation, discretisation, step_range
+        Of :class:`DiagonalModes`.
+    chunk : int
+        Tokens a chunk.
+
+    Raises
+    ------
+    ValueError
+        A number or a name out of range; heads that do not divide dim; RoPE with an odd head size.
+    """
+
+    State = InterdomainMixerState
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        modes: int = 32,
+        *,
+        readout: str = "query",
+        inputs: str = "key_value",
+        denominator: bool = False,
+        rope: bool = True,
+        input_norm: bool = True,
+        biases: bool = True,
+        feedthrough: bool = True,
+        output_norm: bool = False,
+        norm: str = "l2",
+        form: str = "chunked",
+        initialisation: str = "lin",
+        discretisation: str = "zoh",
+        step_range: tuple[float, float] = (0.001, 0.1),
+        chunk: int = CHUNK,
+    ):
+        super().__init__(dim, heads)
+        self.readout, self.inputs = choice("readout", readout, READOUTS), choice("inputs", inputs, INPUTS)
+        self.form, self.chunk = choice("form", form, tuple(FORMS)), whole_number("chunk", chunk)
+        self.modes, self.denominator = whole_number("modes", modes), denominator
+        queries = readout == "query"
+        self.keys = queries and inputs == "key_value"
+        self.input = CoreInput(
+            dim, heads, queries=queries, keys=self.keys, norm=norm, rope=rope, input_norm=input_norm, biases=biases
+        )
+        self.core = InterdomainModes(
+            heads,
+            modes,
+            self.d_head,
+            0 if self.keys else self.d_head if queries else 1,
+            initialisation=initialisation,
+            discretisation=discretisation,
+            step_range=tuple(step_range),
+            feedthrough=feedthrough,
+        )
+        self.to_out = HeadOutput(dim, heads, norm=output_norm)
+        self.smallest_denominator: Tensor | None = None
+
+    def state_size(self, T: int = 1) -> int:
+        """H·2M·(d_k+d_v), whatever T; fewer without keys, one channel more with the denominator (E20)."""
+        return self.heads * 2 * self.modes * (self.d_head * (2 if self.keys else 1) + (1 if self.denominator else 0))
+
+    def given_weights(self, q: Tensor | None) -> Tensor | None:
+        """Basis weights s (B or 1, H, T or 1, M) that do not come from the keys; None where they do (E17)."""
+        if self.core.constant is None:
+            return None
+        constant = torch.view_as_complex(self.core.constant)  # (H, M, size)
+        return constant[:, None, :, 0][None] if q is None else q.to(constant.dtype) @ constant.transpose(1, 2)
+
+    def _empty(self, x: Tensor) -> InterdomainMixerState:
+        d_k, d_v = self.d_head if self.keys else 0, self.d_head + (1 if self.denominator else 0)
+        return InterdomainMixerState(self.input.empty(x), initial_state(self.core(), len(x), d_k, d_v), 0)
+
+    def _mix(self, x: Tensor, state: InterdomainMixerState, step: bool = False):
+        q, k, v, past = self.input(x, state.past, state.position)
+        with torch.autocast(x.device.type, enabled=False):  # the core runs in float32
+            o, core_state = self._readout(q, k, v, state.core, "step" if step else self.form)
+        return self.to_out(o), InterdomainMixerState(past, core_state, state.position + x.shape[1])
+
+    def _readout(self, q, k, v, state: InterdomainState, form: str) -> tuple[Tensor, InterdomainState]:
+        core = self.core()
+        options = {"chunk": self.chunk} if form == "chunked" else {}
+        driven = v
+        if self.denominator:  # η is one more value channel, of the constant 1
+            driven, core, D = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1), core._replace(D=None), core.D
+        s = self.given_weights(q)
+        if s is not None:
+            q = k = None
+        o, state = FORMS[form](q, k, driven, core, state, s=s, **options)
+        if self.denominator:
+            o, below = o[..., :-1], o[..., -1:]
+            self.smallest_denominator = below.detach().abs().amin()
+            o = o / below if D is None else o / below + D[:, None] * v
+        return o, state

@@ -1,0 +1,213 @@
+"""What every mixer is made of: one interface with its checks, per-head norms, and the core's input (E18, E19)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from idviz.learned.checks import whole_number
+from idviz.learned.features import WIDTH, FeatureMap, ShortConvolution
+from idviz.learned.rope import rotate
+
+
+def choice(name: str, value, allowed: tuple[str, ...]) -> str:
+    """``value`` if it is one of the allowed names."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def head_size(dim: int, heads: int) -> int:
+    """d/H, refused by name where H does not divide d."""
+    if whole_number("dim", dim) % whole_number("heads", heads):
+        raise ValueError(f"dim must be a multiple of heads, not {dim} with {heads} heads")
+    return dim // heads
+
+
+def state_tensors(state):
+    """Every tensor in a (nested) state."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, tuple):
+        for part in state:
+            yield from state_tensors(part)
+
+
+def state_bytes(state) -> int:
+    """Bytes of all that a mixer's or a decoder's state keeps, convolution pasts included (E20 counts without)."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in state_tensors(state))
+
+
+class Mixer(nn.Module):
+    """A token mixer: x (B, T, d) and the state of the past -> y (B, T, d) and the state after the last token.
+
+    ``forward(x, state=None) -> (y, state)`` runs over T tokens at once; ``step(x, state)`` over one, x (B, d) or
+    (B, 1, d). Any split of a sequence gives the same outputs. A state never changes: one past may be continued twice.
+
+    Raises
+    ------
+    ValueError
+        x of a wrong shape, dtype or device, without tokens, or a state of another mixer or batch.
+    """
+
+    State: type
+
+    def __init__(self, dim: int, heads: int):
+        super().__init__()
+        self.d_head = head_size(dim, heads)
+        self.dim, self.heads = dim, heads
+
+    def forward(self, x: Tensor, state=None):
+        self._check(x, state)
+        return self._mix(x, self._empty(x) if state is None else state)
+
+    def step(self, x: Tensor, state=None):
+        """One token, by the recurrence: x (B, d) or (B, 1, d) -> y of the same shape, state."""
+        flat = isinstance(x, Tensor) and x.ndim == 2
+        x = x[:, None] if flat else x
+        self._check(x, state)
+        if x.shape[1] != 1:
+            raise ValueError(f"step takes one token, x (B, {self.dim}) or (B, 1, {self.dim}), not {tuple(x.shape)}")
+        y, state = self._mix(x, self._empty(x) if state is None else state, step=True)
+        return (y[:, 0] if flat else y), state
+
+    def initial_state(self, batch: int = 1):
+        """The empty past, on the parameters' device."""
+        weight = self._weight
+        return self._empty(weight.new_zeros(whole_number("batch", batch), 1, self.dim))
+
+    def state_size(self, T: int) -> int:
+        """Real numbers of recurrent state after T tokens, a layer and a sequence, convolution state excluded (E20)."""
+        raise NotImplementedError
+
+    def _empty(self, x: Tensor):
+        """The state before the first token, for the batch, device and dtype of x."""
+        raise NotImplementedError
+
+    def _mix(self, x: Tensor, state, step: bool = False):
+        raise NotImplementedError
+
+    @property
+    def _weight(self) -> Tensor:
+        return self.to_out.project.weight
+
+    def _check(self, x, state) -> None:
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.dim:
+            found = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"x must be a tensor (B, T, {self.dim}), not {found}")
+        if 0 in x.shape:
+            raise ValueError(f"x is empty (shape {tuple(x.shape)}); it needs at least one sequence of one token")
+        if x.device != self._weight.device:
+            raise ValueError(f"x is on {x.device}, the mixer on {self._weight.device}; they must be on one device")
+        if x.dtype != self._weight.dtype and not (
+            x.is_floating_point() and torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64
+        ):
+            raise ValueError(f"x must be {self._weight.dtype} as the mixer's weights are, not {x.dtype}")
+        if state is None:
+            return
+        if not isinstance(state, self.State):
+            raise ValueError(f"state must be a {self.State.__name__}, not {type(state).__name__}")
+        for tensor in state_tensors(state):
+            if tensor.shape[0] != x.shape[0]:
+                raise ValueError(f"state is of {tensor.shape[0]} sequences, x of {x.shape[0]}; they must be as many")
+            if tensor.device != x.device:
+                raise ValueError(f"state is on {tensor.device}, x on {x.device}; they must be on one device")
+
+
+class HeadNorm(nn.Module):
+    """RMSNorm with a gain, and a bias, per head: x (B, H, T, d) -> the same shape (E19). Either can be left out.
+
+    Gains start at ``gain``, biases at 0; both are kept flat, (H·d,), so that weight decay passes them by like other
+    vectors.
+    """
+
+    def __init__(self, heads: int, d: int, *, norm: bool = True, bias: bool = False, gain: float = 1.0):
+        super().__init__()
+        self.heads, self.d = heads, d
+        self.weight = nn.Parameter(torch.full((heads * d,), gain)) if norm else None
+        self.bias = nn.Parameter(torch.zeros(heads * d)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weight is not None:
+            x = F.rms_norm(x, (self.d,), eps=1e-6) * self.weight.view(self.heads, 1, self.d)
+        return x if self.bias is None else x + self.bias.view(self.heads, 1, self.d)
+
+
+class CoreInput(nn.Module):
+    """From the residual stream to what enters a core (E18, E19), the same for every mixer with a fixed-size state.
+
+    Projection; short convolution and SiLU on q, k and v alike, as in DeltaNet; q and k normalised (ξ), v not; RMSNorm
+    and per-head bias on the key half and the value half of [ξ(k); v]; RoPE on the features of q and k. Queries do not
+    pass the norm and bias: those belong to the core's input. Without keys, queries have nothing to turn against: no
+    RoPE. The gain on keys starts at d_k^{-1/2}: a key enters the core with norm 1, as the feature map made it, and the
+    readout's start as an average (E17) is one. (In a trial, gain 1, or norm √d_k, trained 0.17 nats a byte worse.)
+
+    ``forward(x, past, position)``: x (B, T, d) -> q, k, v, each (B, H, T, d/H) in at least float32, or None where left
+    out; and the convolutions' new pasts.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        queries: bool = True,
+        keys: bool = True,
+        norm: str = "l2",
+        rope: bool = True,
+        input_norm: bool = True,
+        biases: bool = True,
+    ):
+        super().__init__()
+        d = head_size(dim, heads)
+        self.dim, self.heads, self.d, self.rope = dim, heads, d, rope and queries and keys
+        if self.rope and d % 2:
+            raise ValueError(f"RoPE turns features in pairs: dim/heads must be even, not {d}; or set rope=False")
+        self.to_q = nn.Linear(dim, dim, bias=False) if queries else None
+        self.to_k = nn.Linear(dim, dim, bias=False) if keys else None
+        self.to_v = nn.Linear(dim, dim, bias=False)
+        self.map_q = FeatureMap(heads, d, norm) if queries else None
+        self.map_k = FeatureMap(heads, d, norm) if keys else None
+        self.map_v = ShortConvolution(dim)
+        self.norm_k = HeadNorm(heads, d, norm=input_norm, bias=biases, gain=d**-0.5) if keys else None
+        self.norm_v = HeadNorm(heads, d, norm=input_norm, bias=biases)
+
+    def empty(self, x: Tensor) -> tuple[Tensor | None, ...]:
+        """The convolutions' pasts before the first token."""
+        zeros = x.new_zeros(x.shape[0], WIDTH - 1, self.dim, dtype=torch.promote_types(x.dtype, torch.float32))
+        return tuple(None if project is None else zeros for project in (self.to_q, self.to_k, self.to_v))
+
+    def forward(self, x: Tensor, past: tuple[Tensor | None, ...], position: int):
+        q, k, v = (None if project is None else project(x) for project in (self.to_q, self.to_k, self.to_v))
+        with torch.autocast(x.device.type, enabled=False):
+            q, k, v = (None if y is None else y.to(torch.promote_types(y.dtype, torch.float32)) for y in (q, k, v))
+            past_q, past_k, past_v = past
+            if q is not None:
+                q, past_q = self.map_q(q, past_q)
+            if k is not None:
+                k, past_k = self.map_k(k, past_k)
+                k = self.norm_k(k)
+            v, past_v = self.map_v(v, past_v)
+            v = self.norm_v(v.unflatten(-1, (self.heads, self.d)).transpose(1, 2))
+            if self.rope:
+                q, k = rotate(q, position), rotate(k, position)
+        past = past_q, past_k, past_v
+        if x.shape[1] > 1:  # three rows of their own: a view would keep the whole sequence alive
+            past = tuple(None if rows is None else rows.clone() for rows in past)
+        return q, k, v, past
+
+
+class HeadOutput(nn.Module):
+    """Heads back to the residual stream: optional RMSNorm per head, then the output projection."""
+
+    def __init__(self, dim: int, heads: int, *, norm: bool):
+        super().__init__()
+        self.norm = HeadNorm(heads, dim // heads) if norm else None
+        self.project = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, o: Tensor) -> Tensor:
+        """o (B, H, T, d/H) -> (B, T, d)."""
+        o = o if self.norm is None else self.norm(o)
+        o = o.transpose(1, 2).flatten(2)
+        return self.project(o if torch.is_autocast_enabled(o.device.type) else o.to(self.project.weight.dtype))

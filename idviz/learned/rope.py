@@ -1,0 +1,40 @@
+"""Rotary position embeddings with float32 phases: angles in float64, tables cast to at least float32 (E19)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+BASE = 10000.0
+
+
+@lru_cache(maxsize=8)  # all layers of a decoder ask for the same rows; not a buffer, which `.bfloat16()` would cast
+def rope_table(start: int, length: int, d: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """cos and sin (length, d/2) of the positions start … start+length−1, in ``dtype`` but never below float32 (E19).
+
+    Frequency i is 10000^(−2i/d) a token.
+
+    Raises
+    ------
+    ValueError
+        An odd ``d``: features turn in pairs.
+    """
+    if d % 2:
+        raise ValueError(f"RoPE turns features in pairs: the head size must be even, not {d}")
+    with torch.inference_mode(False), torch.no_grad():  # a cached table may serve both training and inference
+        frequencies = BASE ** -(torch.arange(0, d, 2, dtype=torch.float64, device="cpu") / d)
+        angles = torch.arange(start, start + length, dtype=torch.float64, device="cpu")[:, None] * frequencies
+        wide = torch.promote_types(dtype, torch.float32)
+        return angles.cos().to(device, wide), angles.sin().to(device, wide)
+
+
+def rotate(x: Tensor, start: int = 0) -> Tensor:
+    """Turn feature pair (i, i+d/2) of position t by t·10000^(−2i/d); x (…, T, d), its first token at ``start`` (E19).
+
+    Shape and dtype of ``x``; the turning itself is done in at least float32.
+    """
+    cos, sin = rope_table(start, x.shape[-2], x.shape[-1], x.dtype, x.device)
+    first, second = x.to(cos.dtype).chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

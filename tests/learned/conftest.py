@@ -1,0 +1,7 @@
+"""One torch thread a worker: the workers share the cores."""
+
+from __future__ import annotations
+
+import torch
+
+torch.set_num_threads(1)
