@@ -61,7 +61,9 @@ def _widget(explorable: Explorable, state: PageState, values: Mapping[str, Any],
     if isinstance(control, Slider) and limits[0] == limits[1]:
         # Streamlit refuses a slider with nothing to choose; it is shown all the same, and says so.
         key = f"{explorable.slug}.{control.name}.only"
-        st.slider(label, limits[0], limits[0] + control.step, limits[0], key=key, **{**common, "disabled": True})
+        low, high = limits[0], limits[0] + control.step
+        low, high = (int(low), int(high)) if control.integral else (float(low), float(high))
+        st.slider(label, low, high, low, key=key, **{**common, "disabled": True})
         st.caption(f"Only {control.show(limits[0])} is possible here.")
         return
     key = _key(explorable, state, control.name, value)

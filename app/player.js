@@ -116,7 +116,8 @@ class Player {
     const instant = nearest(frames.keys(), value);
     this.range.value = value;
     const unit = this.data.time.unit;
-    this.output.textContent = unit ? `${value} ${unit}` : `${value}`;
+    const one = value === 1 && unit.endsWith("s"); // "1 sample"
+    this.output.textContent = unit ? `${value} ${one ? unit.slice(0, -1) : unit}` : `${value}`;
     this.range.setAttribute("aria-valuetext", this.output.textContent);
     if (instant !== null) this.show(frames.get(instant), instant);
   }

@@ -148,8 +148,7 @@ def _words(explorable: Explorable, state: PageState, view: View, film: str | Non
     st.subheader(f"The formula ({view.formula.tag})", anchor=False)
     with st.container(key=f"formula-{explorable.slug}", gap="small"):
         for line in (view.formula.symbols, view.formula.numbers):
-            # Inline, so that a long line breaks at its = and + where the column ends.
-            st.markdown(f"$\\displaystyle {' '.join(line.split())}$")
+            st.markdown(f"$\\displaystyle {breakable(line)}$")
     st.subheader("Try this", anchor=False)
     with st.container(key=f"try-{explorable.slug}", gap="xsmall"):
         for index, button in enumerate(explorable.try_this):
@@ -164,6 +163,11 @@ def _words(explorable: Explorable, state: PageState, view: View, film: str | Non
             )
             if chosen:
                 st.info(button.look_for)
+
+
+def breakable(tex: str) -> str:
+    """The line as inline TeX that breaks where the column ends: at = and + by itself, and at wide spaces."""
+    return " ".join(tex.split()).replace(r"\qquad", r"\allowbreak\qquad").replace(r"\quad", r"\allowbreak\quad")
 
 
 def _keep(

@@ -21,7 +21,6 @@ from idviz.lab.signals import load_signal
 
 SIZE = (3.7, 2.3)  # inches
 MARGINS = {"left": 0.19, "right": 0.95, "top": 0.94, "bottom": 0.23}
-PURPLE_TEXT = {"light": "#A0457A", "dark": SOFTMAX}  # SOFTMAX, dark enough to be read as text on white
 ORDER, WIDTH, TOKENS = 32, 64, 128  # numbers a channel, channels of a key and of a value, length of the examples
 
 
@@ -102,7 +101,7 @@ def query(look: Look) -> Panel:
     full, through = _row(2.5)
     figure, moved = _compare(look, full, through)
     axes = figure.axes[0]
-    axes.text(0.03, 0.88, "all tokens kept", color=PURPLE_TEXT[look.theme], transform=axes.transAxes)
+    axes.text(0.03, 0.88, "all tokens kept", color=look.softmax_text, transform=axes.transAxes)
     axes.text(0.03, 0.75, "through the state", color=look.query_text, transform=axes.transAxes)
     text = (
         f"Interdomain Attention lets each query ask the state itself. A query's weights over {TOKENS} tokens (purple) "
@@ -120,8 +119,8 @@ def needle(look: Look) -> Panel:
     figure, _ = _compare(look, full, through)
     text = (
         f"One token in {TOKENS} holds {100 * full[40]:.0f} % of the weight. Smooth curves can't be a spike: through "
-        f"the state it gets {100 * through[40]:.0f} %, and the rest is smeared over its neighbours. That is the price, "
-        f"and idviz shows it on every page."
+        f"the state it gets {100 * through[40]:.0f} %, and the rest is smeared over its neighbours. That is the "
+        f"price, and idviz shows it."
     )
     return Panel("What it costs: a needle", text, figure)
 

@@ -80,9 +80,9 @@ def _try(code: str) -> tuple[bool, str]:
 def checks(attempt: Callable[[str], tuple[bool, str]] = _try) -> Iterator[Check]:
     """Everything worth checking, one by one; ``attempt(code)`` runs a trial and can be replaced in tests."""
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Check(
-        "Python", sys.version_info >= (3, 11), python, "install Python 3.11 or newer, then make clean && make app"
-    )
+    new_enough = sys.version_info >= (3, 11)
+    do = "" if new_enough else "install Python 3.11 or newer, then make clean && make app"
+    yield Check("Python", new_enough, python, do)
     for name, (code, do) in TRIALS.items():
         package, why = OPTIONAL.get(name, (None, ""))
         if package is not None:

@@ -218,7 +218,7 @@ verdict
 # %% [markdown]
 # **Is it unbiased?** One query, one key, two hundred thousand draws. A mean of $n$ draws scatters by its standard
 # error, the draws' standard deviation over $\sqrt n$; more than five of them off would be a bug, not bad luck (odds
-# of two in a million). The second line asks the same of orthogonal draws, which idviz uses by default: blocks of
+# below one in a million). The second line asks the same of orthogonal draws, which idviz uses by default: blocks of
 # $d_k$ directions at right angles, so that they cover space more evenly.
 
 # %%

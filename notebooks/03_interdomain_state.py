@@ -448,8 +448,7 @@ picture(
 # - **The smooth row** falls fast, then meets a **floor**. The floor is not the row's fault but the *staircase's*: a
 #   held signal has 63 small steps, and polynomials cannot step. Only when a polynomial can wriggle within one cell (M
 #   a few times N) does it fall again, about like $1/M$.
-# - **The spiky row** stays bad almost until $M=N$: the state must be as large as the cache before the needle is
-#   found.
+# - **The spiky row** is still bad at $M=N$: the state must be larger than the cache before the needle is found.
 # - At $M=N$ **neither is exact**, though the state then has as many numbers as there are tokens. Can one do better
 #   there?
 #
@@ -569,6 +568,8 @@ assert np.max(outside_lanczos) < 1e-10 < np.max(outside_qr)
 #
 # The learned layer of the paper relaxes this: complex exponentials in place of polynomials, learned features, and no
 # denominator. That is the second half of the course.
+#
+# **Next:** [04 · From LegS to S4D](04_legs_to_s4d.ipynb), where the polynomials become decaying oscillations.
 #
 # **Play on:** the same text, with the other feature maps, orders and compressions.
 

@@ -59,7 +59,8 @@ def test_the_conda_way_uses_the_same_pins_and_the_same_extras():
 
 def test_makefile_and_ci_install_with_the_pins_and_run_the_readme_commands():
     makefile, readme = (ROOT / "Makefile").read_text(), (ROOT / "README.md").read_text()
-    assert f"--constraint constraints.txt --editable '.[{','.join(EXTRAS)}]'" in makefile
+    assert "--constraint constraints.txt --editable '.[$(EXTRAS)]'" in makefile
+    assert set(re.search(r"^EXTRAS \?= (.*)$", makefile, re.MULTILINE).group(1).split(",")) == set(EXTRAS)
     assert "make app" in readme
     assert "make test" in readme
     assert re.search(r"^make test$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)

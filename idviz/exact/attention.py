@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from idviz.exact.checks import rows
+from idviz.exact.checks import vectors
 
 
 def _kernel_rows(kernel: np.ndarray, causal: bool) -> np.ndarray:
@@ -41,8 +41,8 @@ def attention_weights(xi_q, xi_k, causal: bool = False) -> np.ndarray:
     ValueError
         Shapes that do not fit, numbers that are not finite, or a row that sums to exactly 0.
     """
-    xi_k = rows("xi_k", xi_k)
-    xi_q = rows("xi_q", xi_q, xi_k.shape[1])
+    xi_k = vectors("xi_k", xi_k)
+    xi_q = vectors("xi_q", xi_q, xi_k.shape[1])
     return _kernel_rows(xi_q @ xi_k.T, causal)
 
 
@@ -66,7 +66,7 @@ def kernel_attention(xi_q, xi_k, v, causal: bool = False) -> np.ndarray:
     ValueError
         Shapes that do not fit, numbers that are not finite, or a row that sums to exactly 0.
     """
-    v = rows("v", v)
+    v = vectors("v", v)
     weights = attention_weights(xi_q, xi_k, causal)
     if weights.shape[1] != len(v):
         raise ValueError(f"xi_k and v must have as many rows, not {weights.shape[1]} and {len(v)}")
@@ -93,8 +93,8 @@ def softmax_attention(q, k, v, causal: bool = False) -> np.ndarray:
     ValueError
         Shapes that do not fit or numbers that are not finite.
     """
-    k, v = rows("k", k), rows("v", v)
-    q = rows("q", q, k.shape[1])
+    k, v = vectors("k", k), vectors("v", v)
+    q = vectors("q", q, k.shape[1])
     if len(k) != len(v):
         raise ValueError(f"k and v must have as many rows, not {len(k)} and {len(v)}")
     logits = q @ k.T / np.sqrt(k.shape[1])

@@ -7,6 +7,8 @@ import operator
 import numpy as np
 
 MAX_ORDER = 1024
+LARGEST = 1e300  # of a sample or a time: sums and differences of a few stay finite
+LARGEST_FEATURE = 1e75  # of keys, queries, features and values: so do products of four of them
 METHODS = ("exact", "bilinear", "backward_euler", "euler")
 
 
@@ -50,11 +52,11 @@ def number_within(name: str, value, low: float, high: float, *, open_low: bool =
     return number
 
 
-def real_array(name: str, value, ndim: int | tuple[int, ...], *, finite: bool = True) -> np.ndarray:
-    """``value`` as a float64 array with one of the allowed numbers of axes, not empty, and finite.
+def real_array(name: str, value, ndim: int | tuple[int, ...], *, largest: float = LARGEST) -> np.ndarray:
+    """``value`` as a float64 array with one of the allowed numbers of axes, not empty, finite, none over ``largest``.
 
-    Booleans and integers become floats. Object, string and complex arrays are refused by name; the first NaN or
-    infinity is named with its position.
+    Booleans and integers become floats. Object, string and complex arrays are refused by name; the first NaN,
+    infinity, masked or too large number is named with its position.
     """
     try:
         array = np.asarray(value)
@@ -68,21 +70,36 @@ def real_array(name: str, value, ndim: int | tuple[int, ...], *, finite: bool = 
         raise ValueError(f"{name} must have {axes} axes, not {array.ndim} (shape {array.shape})")
     if array.size == 0:
         raise ValueError(f"{name} is empty (shape {array.shape}); it needs at least one number")
-    array = array.astype(np.float64, copy=False)
-    if finite and not np.isfinite(array).all():
-        position = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        where = position[0] if len(position) == 1 else position
-        raise ValueError(f"{name} holds {array[position]} at position {where}; every number must be finite")
+    if np.ma.is_masked(value):  # np.asarray takes the mask away, and what it hides would count
+        _refuse(name, array, np.ma.getmaskarray(value), "no number may be masked")
+    with np.errstate(over="ignore"):  # a long double may be over float64's range
+        array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        _refuse(name, array, ~np.isfinite(array), "every number must be finite")
+    if max(-array.min(), array.max()) > largest:
+        _refuse(name, array, np.abs(array) > largest, f"sizes up to {largest:g} can be used")
     return array
 
 
-def rows(name: str, value, columns: int | None = None) -> np.ndarray:
+def _refuse(name: str, array: np.ndarray, bad: np.ndarray, rule: str) -> None:
+    position = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = position[0] if len(position) == 1 else position
+    at = f" at position {where}" if position else ""
+    raise ValueError(f"{name} holds {array[position]}{at}; {rule}")
+
+
+def rows(name: str, value, columns: int | None = None, *, largest: float = LARGEST) -> np.ndarray:
     """A (n, columns) array; a 1-D input of n numbers is (n, 1)."""
-    array = real_array(name, value, (1, 2))
+    array = real_array(name, value, (1, 2), largest=largest)
     array = array[:, None] if array.ndim == 1 else array
     if columns is not None and array.shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns, not {array.shape[1]} (shape {array.shape})")
     return array
+
+
+def vectors(name: str, value, columns: int | None = None) -> np.ndarray:
+    """Keys, queries, features or values, (n, columns): ``rows`` whose products stay finite."""
+    return rows(name, value, columns, largest=LARGEST_FEATURE)
 
 
 def increasing_edges(edges, count: int) -> np.ndarray:
@@ -104,11 +121,9 @@ def samples_seen(at, count: int) -> np.ndarray:
     array = np.atleast_1d(np.asarray(at))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"at must be a list of at least one number of samples, not shape {array.shape}")
-    if array.dtype.kind == "f" and np.all(array == np.floor(array)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iuf" or not np.all(array == np.floor(array)):
         raise ValueError(f"at must hold whole numbers of samples from 1 to {count}, not {at!r}")
-    outside = array[(array < 1) | (array > count)]
+    outside = array[(array < 1) | (array > count)]  # before the cast: int64 has no room for 1e30 or infinity
     if outside.size:
-        raise ValueError(f"at must hold numbers of samples from 1 to {count}, not {int(outside[0])}")
+        raise ValueError(f"at must hold numbers of samples from 1 to {count}, not {outside[0]:.12g}")
     return array.astype(np.int64)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import order_of, rows, whole_number
+from idviz.exact.checks import order_of, vectors, whole_number
 
 
 @lru_cache(maxsize=32)
@@ -71,7 +71,7 @@ def discrete_compress(xi_k, v, order: int):
     """
     from idviz.exact.readout import CompressedState
 
-    xi_k, v = rows("xi_k", xi_k), rows("v", v)
+    xi_k, v = vectors("xi_k", xi_k), vectors("v", v)
     if len(xi_k) != len(v):
         raise ValueError(f"xi_k and v must have as many rows, not {len(xi_k)} and {len(v)}")
     tokens = len(v)

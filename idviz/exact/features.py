@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from idviz.exact.checks import number_within, rows, whole_number
+from idviz.exact.checks import number_within, vectors, whole_number
 
 _LARGEST_EXPONENT = 700.0  # exp(709.8) is the last finite float64
+
+
+def _finite(what: str, array: np.ndarray) -> np.ndarray:
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what} overflow float64 (at most {np.finfo(float).max:.3g}): scale queries and keys down")
+    return array
 
 
 class FeatureMap:
@@ -26,11 +32,15 @@ class FeatureMap:
     def __call__(self, x, role: str = "key") -> np.ndarray:
         if role not in ("key", "query"):
             raise ValueError(f"role must be 'key' or 'query', not {role!r}")
-        return self._features(rows("x", x, self.d_k), role)
+        x = vectors("x", x, self.d_k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite("features", self._features(x, role))
 
     def kernel(self, q, k) -> np.ndarray:
         """The kernel that the features approximate, (n_q, n_k)."""
-        return self._kernel(rows("q", q, self.d_k), rows("k", k, self.d_k))
+        q, k = vectors("q", q, self.d_k), vectors("k", k, self.d_k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite("kernel values", self._kernel(q, k))
 
     def pair(self, q, k) -> tuple[np.ndarray, np.ndarray]:
         """ξ(q) (n_q, r) and ξ(k) (n_k, r), ready for the references and for ``compress``."""
@@ -99,7 +109,7 @@ class SoftmaxFeatures(FeatureMap):
 
     def exponents(self, x) -> np.ndarray:
         """ωᵢᵀx − ‖x‖²/2 with x scaled, (n, r): the features before the shift, as logarithms."""
-        x = rows("x", x, self.d_k) / self.d_k**0.25
+        x = vectors("x", x, self.d_k) / self.d_k**0.25
         return x @ self.omega.T - 0.5 * np.sum(x**2, axis=1, keepdims=True)
 
     def _features(self, x: np.ndarray, role: str) -> np.ndarray:
@@ -107,7 +117,9 @@ class SoftmaxFeatures(FeatureMap):
         if role == "query":
             shift = exponents.max(axis=1, keepdims=True)
         else:
-            shift = exponents.max() if self.key_shift is None else self.key_shift
+            shift = (
+                exponents.max() if self.key_shift is None else number_within("key_shift", self.key_shift, -1e300, 1e300)
+            )
         if exponents.max() - np.max(shift) > _LARGEST_EXPONENT:
             raise ValueError(
                 f"key_shift {self.key_shift:g} is too small for an exponent of {exponents.max():.4g}: "
@@ -146,7 +158,7 @@ class RBFFeatures(FeatureMap):
     d_k, r : int
         Key channels; features, even and at least 2 (a sine and a cosine for each frequency).
     lengthscale : float
-        ℓ > 0, in the units of x.
+        ℓ from 1e-100 to 1e100, in the units of x.
     seed : int
 
     Notes
@@ -161,7 +173,7 @@ class RBFFeatures(FeatureMap):
         super().__init__(d_k, whole_number("r", r, 2))
         if self.r % 2:
             raise ValueError(f"r must be even (a sine and a cosine for each frequency), not {self.r}")
-        self.lengthscale = number_within("lengthscale", lengthscale, 0.0, 1e300, open_low=True)
+        self.lengthscale = number_within("lengthscale", lengthscale, 1e-100, 1e100)
         rng = np.random.default_rng(whole_number("seed", seed, 0))
         self.omega = rng.standard_normal((self.r // 2, self.d_k)) / self.lengthscale
 
@@ -222,6 +234,6 @@ class SoftmaxKernel(FeatureMap):
         return _softmax_kernel(q, k)
 
     def pair(self, q, k) -> tuple[np.ndarray, np.ndarray]:
-        q, k = rows("q", q, self.d_k), rows("k", k, self.d_k)
+        q, k = vectors("q", q, self.d_k), vectors("k", k, self.d_k)
         logits = k @ q.T / np.sqrt(self.d_k)
         return np.eye(len(q)), np.exp(logits - logits.max(axis=0))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idviz.exact.checks import method_of, order_of, rows, whole_number
+from idviz.exact.checks import method_of, order_of, vectors, whole_number
 from idviz.exact.discrete import discrete_basis
 from idviz.exact.legendre import cell_rows
 from idviz.exact.legs import legs_project
@@ -103,14 +103,16 @@ def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -
 
 
 def _same_length(xi_k, v) -> tuple[np.ndarray, np.ndarray]:
-    xi_k, v = rows("xi_k", xi_k), rows("v", v)
+    xi_k, v = vectors("xi_k", xi_k), vectors("v", v)
     if len(xi_k) != len(v):
         raise ValueError(f"xi_k and v must have as many rows, not {len(xi_k)} and {len(v)}")
     return xi_k, v
 
 
 def _queries(xi_q, state: CompressedState) -> np.ndarray:
-    xi_q = rows("xi_q", xi_q, state.U.shape[-1])
+    if not isinstance(state, CompressedState):
+        raise ValueError(f"state must be a CompressedState, as compress returns it, not a {type(state).__name__}")
+    xi_q = vectors("xi_q", xi_q, state.U.shape[-1])
     if state.causal and len(xi_q) != state.n_tokens:
         raise ValueError(f"a causal state needs one query for each of its {state.n_tokens} tokens, not {len(xi_q)}")
     return xi_q

@@ -12,7 +12,7 @@ from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider
 from idviz.explore.tex import tex_coloured, tex_number
 from idviz.figures.basis import draw_basis
-from idviz.figures.style import QUERY, VALUES, number
+from idviz.figures.style import QUERY_TEXT, VALUES, number
 from idviz.lab.signals import SIGNALS, load_signal
 
 _POINTS = 400
@@ -109,11 +109,9 @@ def describe(result: BasisResult) -> str:
     """Two sentences from the numbers: the live caption and the alt text."""
     m, c = result.degree, number(result.coefficient)
     unit = f" {result.unit}" if result.unit != "a.u." else ""
+    cells, add = ("one cell", "adds") if len(result.cells) == 1 else (f"{len(result.cells)} cells", "add")
     crosses = {0: "is constant", 1: "crosses zero once"}.get(m, f"crosses zero {m} times")
-    first = (
-        f"φ_{m} {crosses}; weighed with it, the {len(result.cells)} cells of the signal ({result.name}) "
-        f"add up to c_{m} = {c}{unit}"
-    )
+    first = f"φ_{m} {crosses}; weighed with it, the {cells} of the signal ({result.name}) {add} up to c_{m} = {c}{unit}"
     if abs(result.coefficient) < 1e-12 * max(1.0, float(np.abs(result.cells).max())):
         return f"{first}, which is zero up to rounding. There is nothing of this shape in the signal."
     stop = "" if first.endswith(".") else "."
@@ -135,10 +133,10 @@ def _share(result: BasisResult) -> float:
 def formula(result: BasisResult) -> Formula:
     """E6: the coefficient as a sum over cells, its largest terms filled in."""
     m, n = result.degree, len(result.cells)
-    c, phi = tex_coloured(VALUES, f"c_{{{m}}}"), tex_coloured(QUERY, rf"\varphi_{{{m}}}")
+    c, phi = tex_coloured(VALUES, f"c_{{{m}}}"), tex_coloured(QUERY_TEXT, rf"\varphi_{{{m}}}")
     largest = np.sort(np.argsort(-np.abs(result.cells * result.integrals), kind="stable")[: min(3, n)])
     terms = [
-        rf"({tex_number(result.cells[k])})\cdot({tex_coloured(QUERY, tex_number(result.integrals[k]))})"
+        rf"({tex_number(result.cells[k])})\cdot({tex_coloured(QUERY_TEXT, tex_number(result.integrals[k]))})"
         for k in largest
     ]
     rest = r" + \dots" if n > 3 else ""

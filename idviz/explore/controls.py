@@ -79,12 +79,16 @@ class Slider(Control):
         low, high = self.limits(values)
         allowed = f"{self.label} must be {'a whole number' if self.integral else 'a number'} from {low} to {high}"
         unit = f" {self.unit}" if self.unit else ""
+        unit += f" in steps of {self.step}" if self.integral and self.step > 1 else ""
         try:
             number = float(value)
         except (TypeError, ValueError):
             raise ValueError(f"{allowed}{unit}, not {value!r}.") from None
         if not math.isfinite(number) or (self.integral and number != int(number)) or not low <= number <= high:
-            raise ValueError(f"{allowed}{unit}, not {value}.")
+            shown = f"{value:.12g}" if isinstance(value, float) else value
+            raise ValueError(f"{allowed}{unit}, not {shown}.")
+        if self.integral and (number - low) % self.step:
+            raise ValueError(f"{allowed}{unit}, not {number:.12g}.")
         if self.integral:
             return int(number)
         on_grid = round(round((number - low) / self.step) * self.step + low, 12)  # 0.3, not 0.30000000000000004
@@ -99,7 +103,9 @@ class Slider(Control):
         if not math.isfinite(number):
             return self.initial(values)
         number = min(max(number, low), high)
-        return round(number) if self.integral else self.check(number, values)
+        if self.integral:
+            return int(low + min(round((number - low) / self.step), (high - low) // self.step) * self.step)
+        return self.check(number, values)
 
     def parse(self, text: str) -> float:
         try:
@@ -111,7 +117,8 @@ class Slider(Control):
         return str(int(value)) if self.integral else f"{value:.12g}"
 
     def show(self, value: float) -> str:
-        return f"{self.format(value)} {self.unit}".strip()
+        one = value == 1 and self.unit.endswith("s")  # "1 sample"
+        return f"{self.format(value)} {self.unit[:-1] if one else self.unit}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)

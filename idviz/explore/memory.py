@@ -23,10 +23,14 @@ def _percent(share: float) -> str:
     return f"{percent:.1f} %" if percent > 99 or percent < 10 else f"{percent:.0f} %"
 
 
+def _samples(count: int) -> str:
+    return "1 sample" if count == 1 else f"{count:,} samples"
+
+
 def describe(result: MemoryResult) -> str:
     """Two sentences from the numbers: the live caption and the alt text."""
     numbers = "1 number" if result.order == 1 else f"{result.order} numbers"
-    samples = "sample" if result.instant == 1 else f"{result.instant:,} samples"
+    samples = "sample" if result.instant == 1 else _samples(result.instant)
     where = f"{samples} ({result.signal.name})"
     if result.rms == 0:
         return f"All of the first {where} is zero so far. There is nothing to keep, at any order."
@@ -63,7 +67,7 @@ def _describe_approximation(result: MemoryResult, numbers: str, where: str) -> s
         )
     first = f"{name} with {numbers} rebuilds the first {where} with a relative error of {number(result.error)}"
     if result.warnings:
-        second = f"On the way a coefficient reached {number(result.peak)}, after {result.peak_at} samples."
+        second = f"On the way a coefficient reached {number(result.peak)}, after {_samples(result.peak_at)}."
     else:
         own = np.sqrt(max(result.error**2 - result.errors[result.order - 1] ** 2, 0.0))
         second = f"The exact state's is {exact}; the method's own departure from it is {number(own)}."
@@ -157,7 +161,7 @@ EXPLORABLE = Explorable(
             help="Two real recordings and five made signals. Your own: under More.",
             options=SIGNALS,
             disabled=lambda values: (
-                "Your CSV column is shown. Remove the file to come back to these." if values.get("upload") else None
+                "Your CSV file is in use. Remove it to come back to these." if values.get("upload") else None
             ),
         ),
         Upload(

@@ -180,7 +180,8 @@ def _warnings(order, used, method, eta, feature_map, report):
     negative, count = int(np.sum(report.values < 0)), len(report.values)
     if negative:
         why = "" if feature_map.positive else f": {feature_map.name} features are not positive"
-        yield (f"The denominator changes sign: it is negative for {negative} of the {count} queries{why}. Where it "
+        change = "changes sign: it is" if negative < count else "is"
+        yield (f"The denominator {change} negative for {negative} of the {count} queries{why}. Where it "
                f"comes near 0 a readout means little; it is smallest, {number(report.smallest)}, for the query at "
                f"token {report.position + 1}.")  # fmt: skip
     elif not report.safe:

@@ -228,8 +228,10 @@ def _distances(axes: Axes, seen: int, look: Look, *series: tuple[np.ndarray, dic
     peak = int(np.argmax(values))
     if values[peak] > 10 * values[-1]:
         left = peak > 0.6 * len(values)
-        axes.text(peak + 1, values[peak], f" {number(values[peak], 2)} at {peak + 1} ", color=APPROXIMATION,
-                  fontsize=FONT_SIZE, ha="right" if left else "left", va="center")  # fmt: skip
+        axes.annotate(f"{number(values[peak], 2)} at {peak + 1}", (peak + 1, values[peak]), color=APPROXIMATION,
+                      fontsize=FONT_SIZE, xytext=(-9 if left else 9, 3), textcoords="offset points",
+                      ha="right" if left else "left", va="bottom",
+                      bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
 
 
 def _draw_normaliser(result: Normaliser, figure: Figure, look: Look) -> None:
@@ -281,7 +283,7 @@ def _draw_invariance(result: Invariance, figure: Figure, look: Look) -> None:
     top.set_xlim(0, n * result.repeats)
     top.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     top.yaxis.set_major_locator(MaxNLocator(4))
-    _words(top, ("signal", look.ink), (f"repeated {result.repeats}×", look.grey))
+    _words(top, ("once (rings)", look.ink), (f"{result.repeats}× (dots)", look.grey))
 
     colours = (VALUES, APPROXIMATION, S4D)
     for i, (axes, colour, (name, once, repeated, difference)) in enumerate(

@@ -126,7 +126,7 @@ def _token_weights(axes: Axes, result: QueryResult, look: Look) -> None:
     axes.set_ylim(low, high)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    _legend(axes, ("full", SOFTMAX), (f"order {result.order}", _text_colour(result, look)))
+    _legend(axes, ("full", look.softmax_text), (f"order {result.order}", _text_colour(result, look)))
     _note_cut(axes, cut)
 
 
@@ -177,13 +177,13 @@ def _parts(axes: Axes, result: QueryResult, look: Look) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(3))
-    _legend(axes, ("○ full", SOFTMAX))
+    _legend(axes, ("○ full", look.softmax_text))
     _note_cut(axes, cut, "\n")
 
 
 def _error_curve(axes: Axes, result: QueryResult, look: Look) -> None:
     orders = np.arange(1, len(result.curve_error) + 1)
-    look.dress(axes, xlabel="order M (numbers a channel)", ylabel="% of a value", title="Error", grid=True)
+    look.dress(axes, xlabel="order M (numbers a channel)", ylabel="% of a typical value", title="Error", grid=True)
     error = 100 * np.clip(np.nan_to_num(result.curve_error, nan=np.inf, posinf=1e12), 1e-16, 1e10)
     drawn = [error]
     axes.loglog(orders, error, linewidth=1.6, marker="o" if len(orders) == 1 else None, markersize=4,

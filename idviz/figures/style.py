@@ -22,6 +22,7 @@ QUERY = "#E69F00"  # the query and its weights
 QUERY_TEXT = "#B35C00"  # orange that is readable as text on white
 APPROXIMATION = "#D55E00"  # always dashed
 SOFTMAX = "#CC79A7"
+SOFTMAX_TEXT = "#A0457A"  # purple that is readable as text on white
 S4D = "#56B4E9"
 INTERDOMAIN = "#0072B2"
 SIGNED_MAP = "RdBu"  # centred at 0
@@ -39,7 +40,7 @@ class Look:
     """How a figure is drawn: ``theme`` ``"light"`` or ``"dark"``; ``narrow`` stacks the panels for a phone.
 
     Attributes that depend on the theme: ``ink`` (the signal or token itself, and text), ``paper`` (background),
-    ``grey`` (η and normalisers), ``faint`` (grid and spines), ``query_text``.
+    ``grey`` (η and normalisers), ``faint`` (grid and spines), ``query_text`` and ``softmax_text``.
     """
 
     theme: str = "light"
@@ -72,6 +73,10 @@ class Look:
     @property
     def query_text(self) -> str:
         return QUERY if self.dark else QUERY_TEXT
+
+    @property
+    def softmax_text(self) -> str:
+        return SOFTMAX if self.dark else SOFTMAX_TEXT
 
     def prepare(
         self,

@@ -126,8 +126,8 @@ def test_one_possible_value_is_a_disabled_slider():
     at = open_page(kind="single")
     no_fault(at)
     assert control(at, "order").disabled
-    assert any("Only 1 cycles is possible here." in caption.value for caption in at.caption)
-    assert part(at, "player")["time"]["why"] == "Instant: only 1 samples is possible here."
+    assert any("Only 1 cycle is possible here." in caption.value for caption in at.caption)
+    assert part(at, "player")["time"]["why"] == "Instant: only 1 sample is possible here."
 
 
 def test_the_end_of_a_signal_stays_its_end():

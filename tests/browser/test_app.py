@@ -268,7 +268,8 @@ def sliders_show_defaults(page, view) -> None:
     values = view.resolve()
     for control in view.controls:
         if isinstance(control, Slider) and control.main:
-            slider = page.get_by_role("slider", name=re.compile(rf"^{re.escape(control.label)}( |$)"))
+            name = re.escape(control.label).replace("/", r"\/")  # Playwright writes it between slashes
+            slider = page.get_by_role("slider", name=re.compile(rf"^{name}( |$)"))
             assert float(slider.input_value()) == values[control.name], control.label
 
 
@@ -278,6 +279,9 @@ OVERFLOW = """() => {
     const wide = [];
     if (document.documentElement.scrollWidth > edge) wide.push('page');
     if (main.scrollWidth > main.clientWidth) wide.push('main');
+    for (const line of main.querySelectorAll('[class*=st-key-formula-] p')) {  // to scroll is only its last resort
+        if (line.scrollWidth > line.clientWidth + 1) wide.push('formula ' + line.scrollWidth);
+    }
     const all = [...main.querySelectorAll('*')];
     const inside = all.filter(host => host.shadowRoot).flatMap(host => [...host.shadowRoot.querySelectorAll('*')]);
     for (const element of [...all, ...inside]) {

@@ -17,6 +17,7 @@ import pytest
 from idviz import lab_server
 
 pytestmark = pytest.mark.slow
+expect = pytest.importorskip("playwright.sync_api").expect
 
 TOKEN = "a-token-for-this-test"
 NOTEBOOK = "02_hippo_legs.ipynb"
@@ -120,7 +121,7 @@ def test_notebook_02_runs_and_its_view_is_alive(lab, page, quiet):
     image = view.locator(".idviz-picture img")
     image.wait_for(timeout=20_000)
     caption = image.get_attribute("title")
-    assert view.get_by_role("status").first.inner_text() == caption
+    expect(view.get_by_role("status").first).to_have_text(caption)  # waits: what was out of sight has no text at first
     kind, width, before = image.evaluate(PNG_DIGEST)
     assert kind == "PNG" and width > 500
 
@@ -134,7 +135,7 @@ def test_notebook_02_runs_and_its_view_is_alive(lab, page, quiet):
     page.wait_for_function("([node, text]) => node.title.includes(text)", arg=[image.element_handle(), wanted])
     assert float(handle.get_attribute("aria-valuenow")) == start - 3
     assert image.evaluate(PNG_DIGEST)[2] != before
-    assert wanted in view.get_by_role("status").first.inner_text()
+    expect(view.get_by_role("status").first).to_contain_text(wanted)
 
     view.get_by_role("button", name="CSV").click()
     with page.expect_download() as download:

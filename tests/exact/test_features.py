@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -136,6 +138,28 @@ def test_a_shift_chosen_in_advance_serves_step_mode():
     features.key_shift = -1e4
     with pytest.raises(ValueError, match="key_shift -10000 is too small"):
         features(k)
+    for bad in (np.nan, "a"):
+        features.key_shift = bad
+        with pytest.raises(ValueError, match="key_shift must be"):
+            features(k)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("features", MAPS, ids=repr)
+@pytest.mark.parametrize("size", [1e-70, 1e70])
+def test_very_small_and_very_large_inputs_give_finite_numbers_or_a_message(features, size, qkv):
+    q, k, v = qkv
+    for call in (
+        lambda: features.kernel(size * q, size * k),
+        lambda: kernel_attention(*features.pair(size * q, size * k), v),
+        lambda: softmax_attention(size * q, size * k, v),
+    ):
+        try:
+            assert np.isfinite(call()).all()
+        except ValueError as error:  # a power that overflows, a row that underflows
+            assert re.search("overflow|sums to 0|sizes up to", str(error))
+    with pytest.raises(ValueError, match=r"q holds .*; sizes up to 1e\+75 can be used"):
+        softmax_attention(np.full((1, D), 1e160), k, v)  # logits of 1e320 would give NaN
 
 
 def test_softmax_with_large_logits():

@@ -263,12 +263,39 @@ def test_one_sample_and_one_order():
         (np.zeros((2, 2, 2)), "1 or 2 axes, not 3"),
         (["a", "b"], "dtype"),
         ([[1.0], [1.0, 2.0]], "rectangular"),
+        (
+            np.ma.masked_array([1.0, 2.0], mask=[False, True]),
+            r"signal holds 2.0 at position 1; no number may be masked",
+        ),
+        ([1.0, -1.7e308], r"signal holds -1.7e\+308 at position 1; sizes up to 1e\+300"),
     ],
 )
 @pytest.mark.parametrize("function", [legs_project, legs_trajectory])
 def test_bad_signals_are_named(function, signal, message):
     with pytest.raises(ValueError, match=message):
         function(signal, 4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_very_small_and_very_large_signals_scale(size):
+    signal = np.random.default_rng(0).uniform(-1, 1, (200, 1))
+    wanted = legs_trajectory(signal, 64, at=[1, 64, 100, 200])
+    assert np.max(np.abs(legs_trajectory(size * signal, 64, at=[1, 64, 100, 200]) / size - wanted)) <= TOLERANCE
+    assert np.max(np.abs(legs_project(size * signal, 64) / size - wanted[-1])) <= TOLERANCE
+    assert np.max(np.abs(LegsState(64).update(size * signal).coefficients / size - wanted[-1])) <= TOLERANCE
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16, np.float32, np.longdouble])
+def test_any_real_dtype_and_layout_gives_the_same_state(dtype):
+    """Integers must not wrap round (uint8: 1 − 2 = 255), and views need not be contiguous or writeable."""
+    whole = np.random.default_rng(0).integers(0, 2, (2, 300)).astype(dtype)
+    signal = whole[:, ::-2].T  # (150, 2), neither C nor Fortran order
+    signal.flags.writeable = False
+    plain = np.ascontiguousarray(signal, dtype=float)
+    for call in (legs_project, legs_trajectory, lambda x, order: LegsState(order, 2).update(x).coefficients):
+        assert np.array_equal(call(signal, 9), call(plain, 9))
+        assert call(signal, 9).dtype == np.float64
 
 
 @pytest.mark.parametrize("order", [0, -1, 1.5, 10**6])
@@ -291,6 +318,7 @@ def test_bad_orders_everywhere(order):
         ([0.0, 1.0, 1.0, 2.0], "edges must increase"),
         ([0.0, 1.0], "one more number than there are samples: 4, not 2"),
         ([0.0, 1.0, np.nan, 2.0], "edges holds nan"),
+        ([-1.7e308, 0.0, 1.0, 1.7e308], "edges holds .* sizes up to"),  # their span would be infinite
     ],
 )
 @pytest.mark.parametrize("function", [legs_project, lambda *a, edges: legs_trajectory(*a, edges=edges)])
@@ -299,7 +327,8 @@ def test_bad_edges_are_named(function, edges, message):
         function([1.0, 2.0, 3.0], 4, edges=edges)
 
 
-@pytest.mark.parametrize("at", [[0], [5], [-1], [1.5], [], [[1, 2]], "all"])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("at", [[0], [5], [-1], [1.5], [], [[1, 2]], "all", [np.inf], [np.nan], [1e30], [True]])
 def test_bad_instants_are_named(at):
     with pytest.raises(ValueError, match="at must"):
         legs_trajectory(np.ones(4), 2, at=at)

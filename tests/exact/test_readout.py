@@ -206,6 +206,8 @@ def test_positive_features_are_safe():
             lambda: ratio_readout(np.ones((1, 2)), compress(np.ones((3, 2)), np.ones(3), 4, causal=True)),
             "3 tokens, not 1",
         ),
+        (lambda: ratio_readout(np.ones((1, 2)), None), "state must be a CompressedState, .* not a NoneType"),
+        (lambda: ratio_readout([[1e80]], compress([[1.0]], [1.0], 4)), r"xi_q holds 1e\+80 .* sizes up to 1e\+75"),
         (lambda: impulse_responses(4, 0), "n_tokens must be a whole number of at least 1, not 0"),
         (lambda: impulse_responses(4, 3, "rk4"), "method must be one of"),
     ],

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -280,3 +281,23 @@ def test_no_pyplot_and_no_front_end():
 def test_unknown_explorable_lists_those_there_are():
     with pytest.raises(ValueError, match=r"'memories'.*memory, basis"):
         explorable("memories")
+
+
+@pytest.mark.parametrize(
+    ("slug", "values"),
+    [
+        ("memory", {"instant": 1, "method": "euler", "order": 256}),
+        ("memory", {"instant": 1, "order": 1}),
+        ("basis", {"cells": 1, "order": 1}),
+        ("query", {"text": "a", "order": 1, "method": "euler"}),
+        ("query", {"source": "needle", "needle_length": 2, "position": 1}),
+        ("approximations", {"instant": 1, "order": 1, "method": "euler"}),
+        ("approximations", {"view": "eta", "instant": 1}),
+        ("approximations", {"view": "invariance", "signal": "four", "instant": 1}),
+    ],
+)
+def test_one_of_a_thing_is_singular(slug, values):
+    view = explorable(slug)
+    result = view.result(**values)
+    for text in (view.describe(result), *result.warnings):
+        assert not re.search(r"\b1 [a-z]+s\b(?! is)", text), text

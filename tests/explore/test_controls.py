@@ -94,6 +94,23 @@ def test_whole_numbers_come_back_as_int_and_steps_are_kept():
     assert PAGE.settle({"scale": -5})[0]["scale"] == pytest.approx(0.1)
 
 
+def test_whole_numbers_in_steps():
+    features = Slider(name="r", label="Features", minimum=2, maximum=9, step=2, default=4)
+    assert features.check(8.0, {}) == 8
+    for value in (3, 9):  # 9 is within the limits, but no step leads there
+        with pytest.raises(ValueError, match=f"from 2 to 9 in steps of 2, not {value}"):
+            features.check(value, {})
+    assert [features.nearest(value, {}) for value in (-4, 2.4, 5.1, 9, 100, "x")] == [2, 2, 6, 8, 8, 4]
+
+
+def test_numbers_in_messages_read_like_numbers():
+    order = Slider(name="order", label="Order", minimum=1, maximum=64, unit="numbers")
+    assert (order.show(1), order.show(2)) == ("1 number", "2 numbers")
+    for value, said in ((-5.0, "not -5."), ("1e9", "not 1e9."), (1e9, "not 1000000000."), (float("nan"), "not nan.")):
+        with pytest.raises(ValueError, match=f"Order must be a whole number from 1 to 64 numbers, {said}"):
+            order.check(value, {})
+
+
 def test_choice():
     with pytest.raises(ValueError, match="Signal must be one of ten, short, long, not 'x"):
         PAGE.resolve(signal="x" * 500)

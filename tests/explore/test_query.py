@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from idviz.exact import (
+    PolynomialFeatures,
     attention_weights,
     basis_weights,
     compress,
+    denominator_report,
     discrete_compress,
     kernel_attention,
     ratio_readout,
@@ -18,7 +20,7 @@ from idviz.exact import (
     token_weights,
 )
 from idviz.explore.query import EXPLORABLE, SONNET
-from idviz.explore.query_numbers import FEATURES, METHOD_NAMES, _feature_map, _source, compute
+from idviz.explore.query_numbers import FEATURES, METHOD_NAMES, _feature_map, _source, _warnings, compute
 from idviz.explore.token_html import token_html
 from idviz.lab.text import MAX_TOKENS
 
@@ -174,6 +176,14 @@ def test_controls_that_mean_nothing_say_why():
     assert reasons(source="needle") == {"text", "n_features"}
     assert reasons(features="rbf") == {"needle_length", "needle_position"}
     assert sum(control.main for control in EXPLORABLE.controls) == 5
+
+
+def test_a_denominator_that_is_negative_throughout_does_not_change_sign():
+    features = PolynomialFeatures(1)
+    for sign, said in ((-1.0, "The denominator is negative for 2 of the 2"), (0.5, "The denominator changes sign")):
+        report = denominator_report([[-1.0], [sign]], compress([[1.0], [2.0]], [1.0, 2.0], 1))
+        found = list(_warnings(1, 1, "exact", np.ones(1), features, report))
+        assert len(found) == 1 and found[0].startswith(said)
 
 
 def test_a_denominator_that_changes_sign_is_flagged_and_kept():
