@@ -90,7 +90,7 @@ def time_and_bandwidth(answer: Any) -> Verdict:
     modes = 64
     right = np.array([1 / modes, modes, 2 * modes])
     mistakes = (
-        ([1, 1, 2], "with Δ = 1, 63 of the 64 modes alias. 1/(MΔ) = 1 gives Δ = 1/M."),
+        ([1, 1, 2], "with Δ = 1, 62 of the 64 modes alias. 1/(MΔ) = 1 gives Δ = 1/M."),
         ([modes, 1 / modes, 2 / modes], "Δ came out as M. 1/(MΔ) = 1 gives Δ = 1/M."),
         ([1 / modes, modes, modes], "the alias period is twice the memory: 2/Δ."),
         ([1 / modes, modes, modes / 2], "the alias period is 2/Δ, not 1/(2Δ)."),

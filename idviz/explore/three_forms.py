@@ -147,9 +147,9 @@ EXPLORABLE = Explorable(
         ),
         TryThis(
             "A tiny chunk",
-            {"chunk": "8"},
-            "Nearly all of the weight now comes through the carried state, in 32 small chunks instead of 8. Compare "
-            "time and memory with those at 32; the output does not change.",
+            {"chunk": "8", "position": 220},
+            "Of query 220's weight 81 % now comes through the carried state, 57 % with chunks of 32; and there are 32 "
+            "small chunks instead of 8. Compare time and memory with those at 32; the output does not change.",
         ),
     ),
     notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"),

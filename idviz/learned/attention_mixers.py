@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import switches, whole_number
 from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer
 from idviz.learned.rope import rotate
 
@@ -38,11 +38,15 @@ class _Buffer:
 
 
 def _append(state: SoftmaxMixerState, k: Tensor, v: Tensor) -> SoftmaxMixerState:
+    if state.k.dtype != k.dtype:  # kept under autocast, say, and continued without
+        state = SoftmaxMixerState(state.k.to(k.dtype), state.v.to(k.dtype))
     if torch.is_grad_enabled():  # a buffer written in place would break the graph
         return SoftmaxMixerState(torch.cat([state.k, k], 2), torch.cat([state.v, v], 2))
     before, after = state.position, state.position + k.shape[2]
     buffer = state.buffer
-    if buffer is None or buffer.filled != before or buffer.k.shape[2] < after:  # filled further: another went on here
+    # filled further: another went on here; made in inference mode: torch lets nobody write to it outside
+    stale = buffer is None or buffer.filled != before or buffer.k.shape[2] < after
+    if stale or (buffer.k.is_inference() and not torch.is_inference_mode_enabled()):
         buffer = _Buffer(state.k, state.v, max(after, 2 * before))
     buffer.k[:, :, before:after], buffer.v[:, :, before:after] = k, v
     buffer.filled = after
@@ -68,6 +72,8 @@ class SoftmaxMixer(Mixer):
 
     def __init__(self, dim: int, heads: int, *, rope: bool = True):
         super().__init__(dim, heads)
+        dim, heads = self.dim, self.heads
+        switches(rope=rope)
         if rope and self.d_head % 2:
             raise ValueError(f"RoPE turns features in pairs: dim/heads must be even, not {self.d_head}")
         self.rope = rope
@@ -83,6 +89,9 @@ class SoftmaxMixer(Mixer):
         if torch.is_autocast_enabled(x.device.type):
             kind = torch.get_autocast_dtype(x.device.type)
         return SoftmaxMixerState(*(x.new_zeros(x.shape[0], self.heads, 0, self.d_head, dtype=kind) for _ in "kv"))
+
+    def _shapes(self, batch: int):
+        return [(batch, self.heads, None, self.d_head)] * 2
 
     def _mix(self, x: Tensor, state: SoftmaxMixerState, step: bool = False):
         q, k, v = (
@@ -121,7 +130,7 @@ def linear_attention(q, k, v, memory: Tensor, *, chunk: int = 64) -> tuple[Tenso
     after = memory[:, :, None] + written.cumsum(2)
     before = torch.cat([memory[:, :, None], after[:, :, :-1]], dim=2)
     o = (q @ k.transpose(-1, -2)).tril() @ v + q @ before
-    return o.flatten(2, 3)[:, :, :T], after[:, :, -1]
+    return o.flatten(2, 3)[:, :, :T], after[:, :, -1].clone()  # a view would keep every chunk's memory alive
 
 
 class LinearAttentionMixer(Mixer):
@@ -162,7 +171,9 @@ class LinearAttentionMixer(Mixer):
         chunk: int = 64,
     ):
         super().__init__(dim, heads)
+        dim, heads = self.dim, self.heads
         self.chunk = whole_number("chunk", chunk)
+        switches(feedthrough=feedthrough)
         self.input = CoreInput(dim, heads, norm=norm, rope=rope, input_norm=input_norm, biases=biases)
         self.scale = nn.Parameter(torch.full((heads,), 1 / AVERAGED))
         self.D = nn.Parameter(torch.ones(dim)) if feedthrough else None
@@ -176,6 +187,9 @@ class LinearAttentionMixer(Mixer):
         kind = torch.promote_types(x.dtype, torch.float32)
         memory = x.new_zeros(x.shape[0], self.heads, self.d_head, self.d_head, dtype=kind)
         return LinearAttentionMixerState(self.input.empty(x), memory, 0)
+
+    def _shapes(self, batch: int):
+        return [*self.input.shapes(batch), (batch, self.heads, self.d_head, self.d_head)]
 
     def _mix(self, x: Tensor, state: LinearAttentionMixerState, step: bool = False):
         q, k, v, past = self.input(x, state.past, state.position)

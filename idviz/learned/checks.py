@@ -5,14 +5,52 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from idviz.exact import checks
+
 _LOW = (torch.float16, torch.bfloat16)
 
 
-def whole_number(name: str, value, low: int = 1) -> int:
-    """``value`` as an int of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    return value
+def whole_number(name: str, value, low: int = 1, high: int | None = None) -> int:
+    """``value`` as an int of at least ``low``; the same rule as in the exact half, NumPy's integers included."""
+    return checks.whole_number(name, value, low, high)
+
+
+def seed_of(seed) -> int:
+    """A seed that torch takes."""
+    return whole_number("seed", seed, 0, 2**63 - 1)
+
+
+def as_tokens(name: str, value) -> Tensor:
+    """A list, array or tensor as a tensor; text is to be turned into tokens first."""
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be a list of tokens, not {type(value).__name__} {str(value)[:40]!r}") from None
+
+
+def switches(**values) -> None:
+    """Each is True or False: "off" or None, from a configuration file, would count as one of them in silence."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def has_values(name: str, device: torch.device) -> None:
+    """Refuse the meta device, which has shapes only: good for counting, not for running."""
+    if device.type == "meta":
+        raise ValueError(f"{name} is on the meta device, which holds no numbers; build it on cpu or cuda")
+
+
+def step_limits(step_range) -> tuple[float, float]:
+    """The first and the last Δ."""
+    refusal = f"step_range must be two numbers with 0 < first ≤ second, not {step_range!r}"
+    try:
+        low, high = map(float, step_range)
+    except (TypeError, ValueError):
+        raise ValueError(refusal) from None
+    if not 0 < low <= high < float("inf"):
+        raise ValueError(refusal)
+    return low, high
 
 
 def _axes(name: str, x: Tensor, axes: str) -> None:
@@ -36,28 +74,58 @@ def real_input(name: str, x: Tensor, dtype: torch.dtype, device: torch.device) -
     return x
 
 
-def check_inputs(q, k, v, core, state, s):
-    """q, k, v, s in the core's precision, or ``ValueError``. See :mod:`idviz.learned.forms` for the shapes."""
+def _fields(name: str, value, names: tuple[str, ...]) -> None:
+    if not all(hasattr(value, field) for field in names):
+        raise ValueError(f"{name} must have the fields {', '.join(names)}, not be a {type(value).__name__}")
+
+
+def _fits(name: str, x, shape: tuple[int, ...], like: Tensor, of: str) -> None:
+    """x is a tensor of this shape, with dtype and device of ``like``."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name} must be a tensor, not {type(x).__name__}")
+    _same(f"{name}'s shape", tuple(x.shape), shape, of)
+    _same(f"{name}'s dtype", x.dtype, like.dtype, "the core's is")
+    _same(f"{name}'s device", x.device, like.device, "the core's is")
+
+
+def check_core(core) -> None:
+    """ā, b̄, w (H, M) of one complex dtype on one device."""
+    _fields("core", core, ("a_bar", "b_bar", "w", "D"))
     _axes("core.a_bar", core.a_bar, "H, M")
-    heads, modes = core.a_bar.shape
     if not core.a_bar.is_complex():
         raise ValueError(f"core.a_bar must be complex, not {core.a_bar.dtype}")
+    if not core.a_bar.numel():
+        raise ValueError(f"core.a_bar is empty (shape {tuple(core.a_bar.shape)}); at least one head and mode is needed")
     for name in ("b_bar", "w"):
-        _same(f"core.{name}'s shape", tuple(getattr(core, name).shape), (heads, modes), "core.a_bar's is")
+        _fits(f"core.{name}", getattr(core, name), tuple(core.a_bar.shape), core.a_bar, "core.a_bar's is")
+    has_values("core", core.a_bar.device)
+
+
+def _not_empty(name: str, x: Tensor) -> None:
+    if not x.numel():
+        raise ValueError(f"{name} is empty (shape {tuple(x.shape)}); every axis needs at least 1")
+
+
+def check_inputs(q, k, v, core, state, s):
+    """q, k, v, s in the core's precision, or ``ValueError``. See :mod:`idviz.learned.forms` for the shapes."""
+    check_core(core)
+    heads, modes = core.a_bar.shape
     dtype, device = core.a_bar.real.dtype, core.a_bar.device
     _axes("v", v, "B, H, T, d_v")
     batch, _, T, d_v = v.shape
     _same("v's number of heads", v.shape[1], heads, "the core's is")
     if T < 1:
         raise ValueError(f"v has {T} tokens (shape {tuple(v.shape)}); at least 1 is needed")
+    _not_empty("v", v)
     v = real_input("v", v, dtype, device)
     if core.D is not None:
-        _same("core.D's shape", tuple(core.D.shape), (heads, d_v), "v's heads and channels are")
+        _fits("core.D", core.D, (heads, d_v), v, "v's heads and channels are")
     d_k = 0
     if s is None:
         for name, x in (("q", q), ("k", k)):
             _axes(name, x, "B, H, T, d_k")
             _same(f"{name}'s (B, H, T)", tuple(x.shape[:3]), (batch, heads, T), "v's is")
+            _not_empty(name, x)
         _same("k's d_k", k.shape[3], q.shape[3], "q's is")
         d_k = q.shape[3]
         q, k = real_input("q", q, dtype, device), real_input("k", k, dtype, device)
@@ -67,10 +135,14 @@ def check_inputs(q, k, v, core, state, s):
         _axes("s", s, "B, H, T, M")
         if not s.is_complex():
             raise ValueError(f"s must be complex, not {s.dtype}")
-        s = s.to(core.a_bar.dtype).expand(batch, heads, T, modes)
+        wanted = (batch, heads, T, modes)
+        if any(size not in (1, full) for size, full in zip(s.shape, wanted, strict=True)):
+            raise ValueError(f"s's shape must be {wanted}, or 1 where it is the same for all, not {tuple(s.shape)}")
+        _same("s's dtype", s.dtype, core.a_bar.dtype, "the core's is")
+        _same("s's device", s.device, device, "the core's is")
+        s = s.expand(wanted)
     if state is not None:
-        _same("state.u's shape", tuple(state.u.shape), (batch, heads, modes, d_k), "the inputs and the core say")
-        _same(
-            "state.gamma's shape", tuple(state.gamma.shape), (batch, heads, modes, d_v), "the inputs and the core say"
-        )
+        _fields("state", state, ("u", "gamma"))
+        for name, x, d in (("u", state.u, d_k), ("gamma", state.gamma, d_v)):
+            _fits(f"state.{name}", x, (batch, heads, modes, d), core.a_bar, "the inputs and the core say")
     return q, k, v, s

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from idviz.learned.checks import check_inputs, whole_number
-from idviz.learned.forms import Core, InterdomainState, feedthrough, state_or_empty
+from idviz.learned.forms import Core, InterdomainState, feedthrough, powers, state_or_empty
 
 CHUNK, SEGMENT = 32, 1024
 
@@ -79,16 +79,16 @@ class Tables(NamedTuple):
 
 def tables_of(core: Core, C: int) -> Tables:
     """The tables of a chunk of C tokens."""
-    t = torch.arange(C + 1, device=core.a_bar.device)
-    powers = core.a_bar[:, None] ** t[:, None]  # (H, C+1, M)
-    kappa = powers[:, :C] * core.b_bar[:, None]
-    lag = t[:C, None] - t[:C]
+    decay = powers(core.a_bar, C + 1)  # (H, C+1, M)
+    kappa = decay[:, :C] * core.b_bar[:, None]
+    t = torch.arange(C, device=core.a_bar.device)
+    lag = t[:, None] - t
     toeplitz = torch.where((lag >= 0)[..., None], kappa[:, lag.clamp(min=0)], 0)  # (H, t, i, M)
     weighted = (core.w.conj()[:, None, None] * toeplitz).resolve_conj()  # Re(s conj(w̄κ)) = Re s Re(w̄κ) + Im s Im(w̄κ)
     return Tables(
         torch.view_as_real(toeplitz).flatten(3),
         torch.view_as_real(weighted).flatten(3).transpose(2, 3),
-        powers[:, 1:],
+        decay[:, 1:],
         torch.view_as_real(kappa.flip(1)).flatten(2).transpose(1, 2),
     )
 

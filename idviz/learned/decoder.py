@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import has_values, seed_of, whole_number
 from idviz.learned.generate import generate
 from idviz.learned.mixer_parts import choice, head_size
 from idviz.learned.mixers import MIXERS
@@ -47,8 +47,8 @@ class DecoderConfig:
     mixer_options: dict = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
-        for name in ("vocabulary", "depth", "feedforward"):
-            whole_number(name, getattr(self, name))
+        for name in ("vocabulary", "dim", "depth", "heads", "feedforward"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         head_size(self.dim, self.heads)
         known = mixer_options(self.mixer)
         options = {}
@@ -130,7 +130,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(seed_of(seed))
             self.embedding = nn.Embedding(config.vocabulary, config.dim)
             self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
             self.norm = RMSNorm(config.dim)
@@ -219,6 +219,7 @@ class Decoder(nn.Module):
             raise ValueError(f"tokens are empty (shape {tuple(tokens.shape)}); at least one is needed")
         if tokens.device != self.device:
             raise ValueError(f"tokens are on {tokens.device}, the decoder on {self.device}; they must be on one device")
+        has_values("the decoder", self.device)
         if state is not None and (not isinstance(state, tuple) or len(state) != len(self.blocks)):
             layers = f"{len(state)} layers" if isinstance(state, tuple) else type(state).__name__
             raise ValueError(f"state must be a tuple of {len(self.blocks)} layers' states, not {layers}")

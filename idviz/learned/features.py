@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from idviz.learned.checks import whole_number
+
 NORMS = ("l2", "l2_squared")
 WIDTH = 4
 
@@ -15,23 +17,40 @@ class ShortConvolution(nn.Module):
 
     ``forward(x, past=None)``: x (B, T, channels), past (B, WIDTH−1, channels) or None for zeros -> y (B, T, channels)
     and the new past. Any split of a sequence gives the same outputs.
+
+    Raises
+    ------
+    ValueError
+        x or past of a wrong shape, dtype or device.
     """
 
     def __init__(self, channels: int):
         super().__init__()
-        if isinstance(channels, bool) or not isinstance(channels, int) or channels < 1:
-            raise ValueError(f"channels must be a whole number of at least 1, not {channels!r}")
-        self.channels = channels
-        self.weight = nn.Parameter(torch.empty(channels, WIDTH))
+        self.channels = whole_number("channels", channels)
+        self.weight = nn.Parameter(torch.empty(self.channels, WIDTH))
         nn.init.uniform_(self.weight, -(WIDTH**-0.5), WIDTH**-0.5)
 
     def forward(self, x: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        self._check(x, past)
         if past is None:
             past = x.new_zeros(x.shape[0], WIDTH - 1, self.channels)
         window = torch.cat([past.to(x.dtype), x], dim=1)
         T = x.shape[1]
         y = sum(window[:, i : i + T] * self.weight[:, i] for i in range(WIDTH))
         return F.silu(y), window[:, T:]
+
+    def _check(self, x: Tensor, past: Tensor | None) -> None:
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[2] != self.channels or not x.is_floating_point():
+            found = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"x must be a real tensor (B, T, {self.channels}), not {found}")
+        wanted = (len(x), WIDTH - 1, self.channels)
+        if past is not None and tuple(past.shape) != wanted:
+            raise ValueError(
+                f"past must have the shape {wanted}, as x and the convolution say, not {tuple(past.shape)}"
+            )
+        for name, other in (("past", past), ("the convolution's weight", self.weight)):
+            if other is not None and other.device != x.device:
+                raise ValueError(f"x is on {x.device}, {name} on {other.device}; they must be on one device")
 
 
 def normalise(x: Tensor, norm: str = "l2", eps: float = 1e-6) -> Tensor:
@@ -61,8 +80,8 @@ class FeatureMap(nn.Module):
         super().__init__()
         if norm not in NORMS:
             raise ValueError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
-        self.heads, self.d, self.norm = heads, d, norm
-        self.convolution = ShortConvolution(heads * d)
+        self.heads, self.d, self.norm = whole_number("heads", heads), whole_number("d", d), norm
+        self.convolution = ShortConvolution(self.heads * self.d)
 
     def forward(self, x: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
         y, past = self.convolution(x, past)

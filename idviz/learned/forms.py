@@ -55,6 +55,23 @@ def state_or_empty(state: InterdomainState | None, q: Tensor | None, v: Tensor, 
     return initial_state(core, len(v), 0 if q is None else q.shape[-1], v.shape[-1]) if state is None else state
 
 
+def powers(a_bar: Tensor, count: int, every: int = 1) -> Tensor:
+    """ā^0, ā^every … by doubling: ā (H, M) complex -> (H, count, M) complex, its gradient finite at ā = 0 too (E16).
+
+    Not ``a_bar ** t``, which goes by the logarithm and makes 0^t nan once a fast mode's ā has underflowed. In double
+    precision: in single, a late power's phase is lost.
+    """
+    square = a_bar.to(torch.complex128)[:, None]
+    table = factor = torch.ones_like(square)
+    for bit in f"{every:b}"[::-1]:
+        factor = factor * square if bit == "1" else factor
+        square = square * square
+    while table.shape[1] < count:
+        table = torch.cat([table, table * factor], dim=1)
+        factor = factor * factor
+    return table[:, :count].to(a_bar.dtype)
+
+
 def feedthrough(o: Tensor, v: Tensor, core: Core) -> Tensor:
     """o_t + D⊙v_t (E17), (B, H, T, d_v)."""
     return o if core.D is None else torch.addcmul(o, core.D[:, None], v)
@@ -92,17 +109,18 @@ def interdomain_materialised(
         last = past.u
         if s is None:
             u = materialised_states(k, core, past.u)
-            s, last = torch.einsum("bhtd,bhmtd->bhtm", q.to(u.dtype), u), u[:, :, :, -1]
+            s, last = torch.einsum("bhtd,bhmtd->bhtm", q.to(u.dtype), u), u[:, :, :, -1].clone()
         o = torch.einsum("bhtm,bhmtd->bhtd", core.w[:, None] * s, gamma.conj()).real
-        return feedthrough(o, v, core), InterdomainState(last, gamma[:, :, :, -1])
+        # clones: a view of the last token's state would keep those of all tokens alive
+        return feedthrough(o, v, core), InterdomainState(last, gamma[:, :, :, -1].clone())
 
 
 def materialised_states(x: Tensor, core: Core, start: Tensor) -> Tensor:
     """The state that x (B, H, T, d) drives, after every token: (B, H, M, T, d) complex, by FFT (E16)."""
     T = x.shape[2]
-    powers = core.a_bar[..., None] ** torch.arange(T + 1, device=x.device)  # (H, M, T+1)
-    kernel = powers[..., :-1] * core.b_bar[..., None]
+    decay = powers(core.a_bar, T + 1).transpose(1, 2)  # (H, M, T+1)
+    kernel = decay[..., :-1] * core.b_bar[..., None]
     length = 2 * T  # circular convolution of length T would wrap the future around into the past
     spectrum = torch.fft.fft(kernel, n=length)[..., None] * torch.fft.fft(x, n=length, dim=2)[:, :, None]
     driven = torch.fft.ifft(spectrum, dim=3)[:, :, :, :T]
-    return driven + powers[:, :, 1:, None] * start[:, :, :, None]
+    return driven + decay[:, :, 1:, None] * start[:, :, :, None]

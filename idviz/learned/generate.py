@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import as_tokens, seed_of, whole_number
 
 PIECE = 1024  # tokens of the prompt at a time, so that memory stays flat
 
@@ -43,16 +44,15 @@ def generate(
     ValueError
         At the call, not at the first token: an empty prompt, tokens outside the vocabulary, a number out of range.
     """
-    prompt = torch.as_tensor(prompt)
+    prompt = as_tokens("prompt", prompt)
     if prompt.ndim != 1 or not len(prompt):
         raise ValueError(f"prompt must be a list of at least one token, not shape {tuple(prompt.shape)}")
     model._check(prompt.to(model.device)[None], None)
-    whole_number("max_new", max_new, 0)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature < math.inf:
+    max_new = whole_number("max_new", max_new, 0)
+    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= temperature < math.inf:
         raise ValueError(f"temperature must be a finite number of at least 0, not {temperature!r}")
-    if top_k is not None:
-        whole_number("top_k", top_k)
-    generator = torch.Generator().manual_seed(whole_number("seed", seed, 0))
+    top_k = None if top_k is None else whole_number("top_k", top_k)
+    generator = torch.Generator().manual_seed(seed_of(seed))
     return _stream(model, prompt.to(model.device), max_new, float(temperature), top_k, generator)
 
 

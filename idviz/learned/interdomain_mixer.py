@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import switches, whole_number
 from idviz.learned.chunked import CHUNK, interdomain_chunked
 from idviz.learned.forms import InterdomainState, initial_state, interdomain_materialised, interdomain_step
 from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer, choice
@@ -41,7 +41,7 @@ class InterdomainModes(DiagonalModes):
             with torch.no_grad():
                 a_bar, b_bar = discretise(self.lam, self.delta[:, None], self.discretisation)
                 spread = b_bar.abs() / (d_v * (1 - a_bar.abs() ** 2)).sqrt()
-            normal = torch.randn(heads, modes, constants, 2, dtype=self.w.dtype) * 0.5**0.5
+            normal = torch.randn(self.heads, self.modes, constants, 2, dtype=self.w.dtype) * 0.5**0.5
             self.constant = nn.Parameter(normal * spread[..., None, None])
 
 
@@ -101,8 +101,10 @@ class InterdomainMixer(Mixer):
         chunk: int = CHUNK,
     ):
         super().__init__(dim, heads)
+        dim, heads = self.dim, self.heads
         self.readout, self.inputs = choice("readout", readout, READOUTS), choice("inputs", inputs, INPUTS)
         self.form, self.chunk = choice("form", form, tuple(FORMS)), whole_number("chunk", chunk)
+        switches(denominator=denominator)
         self.modes, self.denominator = whole_number("modes", modes), denominator
         queries = readout == "query"
         self.keys = queries and inputs == "key_value"
@@ -116,7 +118,7 @@ class InterdomainMixer(Mixer):
             0 if self.keys else self.d_head if queries else 1,
             initialisation=initialisation,
             discretisation=discretisation,
-            step_range=tuple(step_range),
+            step_range=step_range,
             feedthrough=feedthrough,
         )
         self.to_out = HeadOutput(dim, heads, norm=output_norm)
@@ -133,9 +135,16 @@ class InterdomainMixer(Mixer):
         constant = torch.view_as_complex(self.core.constant)  # (H, M, size)
         return constant[:, None, :, 0][None] if q is None else q.to(constant.dtype) @ constant.transpose(1, 2)
 
+    @property
+    def _channels(self) -> tuple[int, int]:
+        """Of u and of γ, in which η is one more."""
+        return self.d_head if self.keys else 0, self.d_head + (1 if self.denominator else 0)
+
     def _empty(self, x: Tensor) -> InterdomainMixerState:
-        d_k, d_v = self.d_head if self.keys else 0, self.d_head + (1 if self.denominator else 0)
-        return InterdomainMixerState(self.input.empty(x), initial_state(self.core(), len(x), d_k, d_v), 0)
+        return InterdomainMixerState(self.input.empty(x), initial_state(self.core(), len(x), *self._channels), 0)
+
+    def _shapes(self, batch: int):
+        return self.input.shapes(batch) + [(batch, self.heads, self.modes, d) for d in self._channels]
 
     def _mix(self, x: Tensor, state: InterdomainMixerState, step: bool = False):
         q, k, v, past = self.input(x, state.past, state.position)

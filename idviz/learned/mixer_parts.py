@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import has_values, switches, whole_number
 from idviz.learned.features import WIDTH, FeatureMap, ShortConvolution
 from idviz.learned.rope import rotate
 
@@ -56,7 +56,7 @@ class Mixer(nn.Module):
     def __init__(self, dim: int, heads: int):
         super().__init__()
         self.d_head = head_size(dim, heads)
-        self.dim, self.heads = dim, heads
+        self.dim, self.heads = int(dim), int(heads)
 
     def forward(self, x: Tensor, state=None):
         self._check(x, state)
@@ -75,6 +75,7 @@ class Mixer(nn.Module):
     def initial_state(self, batch: int = 1):
         """The empty past, on the parameters' device."""
         weight = self._weight
+        has_values("the mixer", weight.device)
         return self._empty(weight.new_zeros(whole_number("batch", batch), 1, self.dim))
 
     def state_size(self, T: int) -> int:
@@ -83,6 +84,10 @@ class Mixer(nn.Module):
 
     def _empty(self, x: Tensor):
         """The state before the first token, for the batch, device and dtype of x."""
+        raise NotImplementedError
+
+    def _shapes(self, batch: int) -> list[tuple[int | None, ...]]:
+        """Of every tensor in a state, in their order; None for an axis that grows."""
         raise NotImplementedError
 
     def _mix(self, x: Tensor, state, step: bool = False):
@@ -100,6 +105,7 @@ class Mixer(nn.Module):
             raise ValueError(f"x is empty (shape {tuple(x.shape)}); it needs at least one sequence of one token")
         if x.device != self._weight.device:
             raise ValueError(f"x is on {x.device}, the mixer on {self._weight.device}; they must be on one device")
+        has_values("the mixer", x.device)
         if x.dtype != self._weight.dtype and not (
             x.is_floating_point() and torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64
         ):
@@ -108,11 +114,21 @@ class Mixer(nn.Module):
             return
         if not isinstance(state, self.State):
             raise ValueError(f"state must be a {self.State.__name__}, not {type(state).__name__}")
-        for tensor in state_tensors(state):
+        tensors, shapes = list(state_tensors(state)), self._shapes(len(x))
+        if len(tensors) != len(shapes):
+            raise ValueError(f"state holds {len(tensors)} tensors, this mixer's {len(shapes)}: it is another mixer's")
+        wide = torch.promote_types(self._weight.dtype, torch.float32)
+        for tensor, shape in zip(tensors, shapes, strict=True):
             if tensor.shape[0] != x.shape[0]:
                 raise ValueError(f"state is of {tensor.shape[0]} sequences, x of {x.shape[0]}; they must be as many")
+            if tensor.ndim != len(shape) or any(b not in (None, a) for a, b in zip(tensor.shape, shape, strict=True)):
+                wanted = ", ".join("T" if size is None else str(size) for size in shape)
+                raise ValueError(f"state holds the shape {tuple(tensor.shape)} where this mixer's has ({wanted})")
             if tensor.device != x.device:
                 raise ValueError(f"state is on {tensor.device}, x on {x.device}; they must be on one device")
+            kind = torch.promote_types(tensor.dtype, torch.float32)  # a low-precision cache serves a wider mixer
+            if kind not in (wide, wide.to_complex()):
+                raise ValueError(f"state is {tensor.dtype}, the mixer works in {wide}: it is another mixer's")
 
 
 class HeadNorm(nn.Module):
@@ -161,6 +177,7 @@ class CoreInput(nn.Module):
     ):
         super().__init__()
         d = head_size(dim, heads)
+        switches(rope=rope, input_norm=input_norm, biases=biases)
         self.dim, self.heads, self.d, self.rope = dim, heads, d, rope and queries and keys
         if self.rope and d % 2:
             raise ValueError(f"RoPE turns features in pairs: dim/heads must be even, not {d}; or set rope=False")
@@ -177,6 +194,11 @@ class CoreInput(nn.Module):
         """The convolutions' pasts before the first token."""
         zeros = x.new_zeros(x.shape[0], WIDTH - 1, self.dim, dtype=torch.promote_types(x.dtype, torch.float32))
         return tuple(None if project is None else zeros for project in (self.to_q, self.to_k, self.to_v))
+
+    def shapes(self, batch: int) -> list[tuple[int, ...]]:
+        """Of the convolutions' pasts that there are."""
+        present = [project for project in (self.to_q, self.to_k, self.to_v) if project is not None]
+        return [(batch, WIDTH - 1, self.dim)] * len(present)
 
     def forward(self, x: Tensor, past: tuple[Tensor | None, ...], position: int):
         q, k, v = (None if project is None else project(x) for project in (self.to_q, self.to_k, self.to_v))
@@ -203,6 +225,7 @@ class HeadOutput(nn.Module):
 
     def __init__(self, dim: int, heads: int, *, norm: bool):
         super().__init__()
+        switches(output_norm=norm)
         self.norm = HeadNorm(heads, dim // heads) if norm else None
         self.project = nn.Linear(dim, dim, bias=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from idviz.learned.checks import step_limits, switches, whole_number
 from idviz.learned.forms import Core
 
 INITIALISATIONS = ("lin", "inv", "legs")
@@ -67,8 +68,7 @@ def initial_modes(modes: int, initialisation: str = "lin") -> np.ndarray:
     ValueError
         Fewer than one mode, or an unknown initialisation.
     """
-    if isinstance(modes, bool) or not isinstance(modes, int) or modes < 1:
-        raise ValueError(f"modes must be a whole number of at least 1, not {modes!r}")
+    modes = whole_number("modes", modes)
     m = np.arange(modes)
     N = 2 * modes
     if initialisation == "lin":
@@ -121,12 +121,9 @@ class DiagonalModes(nn.Module):
         feedthrough: bool = True,
     ):
         super().__init__()
-        for name, value in (("heads", heads), ("d_v", d_v)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-        low, high = step_range
-        if not 0 < low <= high < math.inf:
-            raise ValueError(f"step_range must be two numbers with 0 < first ≤ second, not {step_range!r}")
+        heads, modes, d_v = (whole_number(*pair) for pair in (("heads", heads), ("modes", modes), ("d_v", d_v)))
+        low, high = step_limits(step_range)
+        switches(feedthrough=feedthrough)
         if discretisation not in DISCRETISATIONS:
             raise ValueError(f"discretisation must be one of {', '.join(DISCRETISATIONS)}, not {discretisation!r}")
         lam = initial_modes(modes, initialisation)

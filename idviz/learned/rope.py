@@ -34,7 +34,14 @@ def rotate(x: Tensor, start: int = 0) -> Tensor:
     """Turn feature pair (i, i+d/2) of position t by t·10000^(−2i/d); x (…, T, d), its first token at ``start`` (E19).
 
     Shape and dtype of ``x``; the turning itself is done in at least float32.
+
+    Raises
+    ------
+    ValueError
+        An x without a token and a feature axis, or not of real numbers; an odd d.
     """
+    if x.ndim < 2 or not x.is_floating_point():
+        raise ValueError(f"x must be real, (…, T, d), not {x.dtype} of shape {tuple(x.shape)}")
     cos, sin = rope_table(start, x.shape[-2], x.shape[-1], x.dtype, x.device)
     first, second = x.to(cos.dtype).chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

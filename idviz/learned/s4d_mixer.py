@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from idviz.learned.checks import whole_number
-from idviz.learned.forms import Core
+from idviz.learned.forms import Core, powers
 from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer
 from idviz.learned.modes import DiagonalModes, discretise
 
@@ -28,9 +28,10 @@ def s4d_kernel(core: Core, T: int) -> Tensor:
 
     With τ = a·c + b this is one matrix product a channel, in O(N_s·√T) memory instead of O(N_s·T).
     """
+    T = whole_number("T", T, 0)
     c = max(1, round(T**0.5))
-    inner = (core.w * core.b_bar)[:, None] * _powers(core.a_bar, c)
-    outer = _powers(core.a_bar, -(-T // c), every=c)
+    inner = (core.w * core.b_bar)[:, None] * powers(core.a_bar, c)
+    outer = powers(core.a_bar, -(-T // c), every=c)
     return _real_product(outer, inner).flatten(1)[:, :T]
 
 
@@ -44,8 +45,8 @@ def s4d_convolution(x: Tensor, core: Core, start: Tensor | None = None) -> tuple
     y = torch.fft.irfft(torch.fft.rfft(x, n=2 * T) * spectrum, n=2 * T)[..., :T]
     if start is not None:  # what the past still says: Re Σ_m C_m ā_m^{t+1} γ_m(start)
         c = max(1, round(T**0.5))
-        inner = core.w[:, None] * _powers(core.a_bar, c + 1)[:, 1:]
-        outer = _powers(core.a_bar, -(-T // c), every=c) * start[:, :, None]
+        inner = core.w[:, None] * powers(core.a_bar, c + 1)[:, 1:]
+        outer = powers(core.a_bar, -(-T // c), every=c) * start[:, :, None]
         y = y + _real_product(outer, inner).flatten(2)[..., :T]
     return y, _final_state(x, core, start)
 
@@ -57,25 +58,15 @@ def s4d_step(x: Tensor, core: Core, gamma: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _final_state(x: Tensor, core: Core, gamma: Tensor | None) -> Tensor:
-    powers = _powers(core.a_bar, min(BLOCK, x.shape[-1]) + 1)  # (channels, BLOCK+1, N_s)
-    kappa = (powers[:, :-1] * core.b_bar[:, None]).flip(1)
+    decay = powers(core.a_bar, min(BLOCK, x.shape[-1]) + 1)  # (channels, BLOCK+1, N_s)
+    kappa = (decay[:, :-1] * core.b_bar[:, None]).flip(1)
     re, im = kappa.real, kappa.imag
     for block in x.split(BLOCK, dim=-1):
         L = block.shape[-1]
         rows = block.transpose(0, 1)  # (channels, B, L)
         driven = torch.complex(rows @ re[:, -L:], rows @ im[:, -L:]).transpose(0, 1)
-        gamma = driven if gamma is None else powers[:, L] * gamma + driven
+        gamma = driven if gamma is None else decay[:, L] * gamma + driven
     return gamma
-
-
-def _powers(a_bar: Tensor, count: int, every: int = 1) -> Tensor:
-    """ā^0, ā^every … (channels, count, N_s), by doubling, in double precision: single loses a late power's phase."""
-    factor = a_bar.to(torch.complex128)[:, None] ** every
-    table = torch.ones_like(factor)
-    while table.shape[1] < count:
-        table = torch.cat([table, table * factor], dim=1)
-        factor = factor * factor
-    return table[:, :count].to(a_bar.dtype)
 
 
 def _real_product(outer: Tensor, inner: Tensor) -> Tensor:
@@ -124,6 +115,7 @@ class S4DMixer(Mixer):
         step_range: tuple[float, float] = (0.001, 0.1),
     ):
         super().__init__(dim, heads)
+        dim, heads = self.dim, self.heads
         self.modes = 2 * whole_number("modes", modes)
         self.input = CoreInput(dim, heads, queries=False, keys=False, input_norm=input_norm, biases=biases)
         self.core = DiagonalModes(
@@ -132,7 +124,7 @@ class S4DMixer(Mixer):
             1,
             initialisation=initialisation,
             discretisation=discretisation,
-            step_range=tuple(step_range),
+            step_range=step_range,
             feedthrough=feedthrough,
         )
         with torch.no_grad():
@@ -148,6 +140,9 @@ class S4DMixer(Mixer):
     def _empty(self, x: Tensor) -> S4DMixerState:
         kind = torch.promote_types(self.core.w.dtype, torch.float32).to_complex()
         return S4DMixerState(self.input.empty(x), x.new_zeros(x.shape[0], self.dim, self.modes, dtype=kind), 0)
+
+    def _shapes(self, batch: int):
+        return [*self.input.shapes(batch), (batch, self.dim, self.modes)]
 
     def _mix(self, x: Tensor, state: S4DMixerState, step: bool = False):
         _, _, v, past = self.input(x, state.past, state.position)

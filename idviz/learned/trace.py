@@ -6,14 +6,14 @@ tensors, one head at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.forms import Core
 from idviz.learned.interdomain_mixer import InterdomainMixer
 from idviz.learned.mixer_parts import Mixer
@@ -167,6 +167,8 @@ def trace_core(
 def indices(name: str, wanted: Sequence[int], count: int) -> np.ndarray:
     """``wanted`` as an array of numbers from 0 to count−1; ``ValueError`` names what does not fit."""
     found = []
+    if not isinstance(wanted, Iterable):
+        raise ValueError(f"{name} must be a list of whole numbers, not {wanted!r}")
     for index in wanted:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not -count <= index < count:
             raise ValueError(f"{name} must be whole numbers from {-count} to {count - 1}, not {index!r}")
@@ -237,7 +239,7 @@ def trace(model: nn.Module, tokens, *, layers=None, heads=None, positions=None, 
     for layer in chosen:
         if not isinstance(mixers[layer], InterdomainMixer):
             raise ValueError(f"layer {layer} has no Interdomain core to trace: it is a {type(mixers[layer]).__name__}")
-    ids = torch.as_tensor(tokens)
+    ids = as_tokens("tokens", tokens)
     axes = 2 if isinstance(model, Mixer) else 1
     ids = ids[None] if ids.ndim == axes else ids
     if ids.ndim != axes + 1 or ids.shape[0] != 1 or not ids.shape[1]:

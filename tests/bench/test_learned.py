@@ -33,3 +33,35 @@ def test_calls_take_turns_and_medians_come_back_by_name():
     found = learned.medians({name: (lambda name=name: order.append(name), n) for name, n in (("a", 3), ("b", 1))})
     assert order == ["a", "b", "a", "b", "a", "a"]
     assert set(found) == {"a", "b"}
+
+
+def test_every_promised_row_is_there_with_its_goal(monkeypatch):
+    """All ratios of the acceptance, one-threaded and on all cores; the sizes and clocks are stand-ins."""
+    whole = learned.problem
+    asked = set()
+
+    def small(T, *rest, **options):
+        asked.add(T)
+        return whole(min(T, 8), *rest, **options)
+
+    monkeypatch.setattr(learned, "problem", small)
+    monkeypatch.setattr(learned, "medians", lambda calls: dict.fromkeys(calls, 1.0))
+    finished = type("Finished", (), {"stdout": "1.0"})
+    monkeypatch.setattr(learned.subprocess, "run", lambda *_, **__: finished)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    found = {(row.name, row.comparison, row.goal) for row in learned.rows()}
+    wanted = {("peak memory of FFT / of chunked, forward, T=1024", ">=", 14.0)}
+    for threads in ("one thread", "4 threads"):
+        wanted |= {
+            (f"FFT / chunked, forward, T=1024, {threads}", ">=", 15.0),
+            (f"step loop / chunked, forward, T=1024, {threads}", ">=", 4.0),
+            (f"FFT / chunked, forward + backward, T=1024, {threads}", ">=", 12.0),
+            (f"step loop / chunked, forward + backward, T=1024, {threads}", ">=", 4.0),
+            (f"chunked, forward + backward, time per token at T=16384 / T=1024, {threads}", "<=", 1.5),
+            (f"scaled_dot_product_attention / chunked, forward, T=8192, {threads}", ">=", 3.0),
+            (f"decoding, time per token at position 65536 / position 64, {threads}", "<=", 1.1),
+        }
+    assert found == wanted
+    assert {1024, 8192, 16384, 65_536} <= asked
+    assert (learned.BATCH, learned.HEADS, learned.CHANNELS, learned.MODES) == (4, 4, 32, 32)

@@ -26,6 +26,16 @@ def test_the_three_outputs_agree(values):
     assert len({id(form.output) for form in result.forms}) == 3
 
 
+def test_what_try_this_says_of_a_tiny_chunk():
+    (tip,) = (tip for tip in EXPLORABLE.try_this if tip.label == "A tiny chunk")
+    shares = []
+    for chunk in (tip.values["chunk"], "32"):
+        result = EXPLORABLE.result(**tip.values | {"chunk": chunk})
+        row = np.abs(result.row)
+        shares.append(f"{100 * row[: result.chunk_start].sum() / row.sum():.0f} %")
+    assert re.findall(r"\d+ %", tip.look_for) == shares
+
+
 @pytest.mark.parametrize("length", ["64", "256"])
 @pytest.mark.parametrize("position", [1, 33, 64])
 def test_the_row_gives_the_layer_s_output(length, position):

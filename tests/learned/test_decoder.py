@@ -203,6 +203,10 @@ def test_bad_tokens_are_named():
         decoder(tokens[:1], decoder(tokens)[1])
     with pytest.raises(ValueError, match="state must be a InterdomainMixerState, not SoftmaxMixerState"):
         decoder(tokens, make("softmax", depth=2)(tokens)[1])
+    with pytest.raises(ValueError, match="the decoder is on the meta device, which holds no numbers"):
+        make("interdomain", depth=2).to("meta")(tokens.to("meta"))
+    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+        Decoder(decoder.config, seed=-1)
     assert decoder(tokens.int())[0].shape == decoder(tokens)[0].shape
     assert decoder(tokens[:, :1])[0].shape == (2, 1, VOCABULARY)
 

@@ -11,8 +11,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from idviz.explore.three_forms_numbers import peak_bytes
 from idviz.learned.chunked import interdomain_chunked
-from idviz.learned.forms import Core, InterdomainState, interdomain_materialised, interdomain_step, materialised_states
+from idviz.learned.forms import (
+    Core,
+    InterdomainState,
+    interdomain_materialised,
+    interdomain_step,
+    materialised_states,
+    powers,
+)
 from idviz.learned.modes import DISCRETISATIONS, INITIALISATIONS, DiagonalModes
 
 EPS = {torch.float32: 2**-23, torch.float64: 2**-52}
@@ -110,7 +118,7 @@ def test_the_pairwise_sample_holds_every_pair():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_three_forms_agree(case):
-    """Outputs and final states for every case; gradients of everything for lengths up to 100."""
+    """Outputs and final states for every case; and gradients of everything."""
     q, k, v, s, state = make_inputs(case["T"], readout=case["readout"], start=case["start"])
     core = make_core(
         2,
@@ -120,22 +128,19 @@ def test_three_forms_agree(case):
         discretisation=case["discretisation"],
         feedthrough=case["feedthrough"],
     )
-    with_gradient = case["T"] <= 100
     results = {}
     for name, form in FORMS.items():
         extra = {"chunk": case["chunk"], "segment": case["segment"]} if name == "chunked" else {}
         leaves = [
-            x.detach().clone().requires_grad_(with_gradient) if x is not None else None
+            x.detach().clone().requires_grad_() if x is not None else None
             for x in (q, k, v, s, *core, *(state or (None, None)))
         ]
         past = InterdomainState(*leaves[8:]) if state is not None else None
         o, last = form(*leaves[:3], Core(*leaves[4:8]), past, s=leaves[3], **extra)
-        results[name] = [o, last.u, last.gamma]
-        if with_gradient:
-            weights = torch.linspace(-1, 1, o.numel(), dtype=o.dtype).view_as(o).sin()
-            loss = (o * weights).sum() + last.gamma.real.sum() + last.u.abs().square().sum()
-            present = [x for x in leaves if x is not None and x.numel()]
-            results[name] += list(torch.autograd.grad(loss, present))
+        weights = torch.linspace(-1, 1, o.numel(), dtype=o.dtype).view_as(o).sin()
+        loss = (o * weights).sum() + last.gamma.real.sum() + last.u.abs().square().sum()
+        present = [x for x in leaves if x is not None and x.numel()]
+        results[name] = [o, last.u, last.gamma, *torch.autograd.grad(loss, present)]
     for name in ("materialised", "chunked"):
         assert len(results[name]) == len(results["step"])
         for got, wanted in zip(results[name], results["step"], strict=True):
@@ -245,6 +250,40 @@ def test_the_formula_itself_token_by_token():
         assert np.abs(got - wanted).max() <= 1e-13 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("dtype", EPS, ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_mode_that_forgets_at_once_is_finite(form, dtype):
+    """ā underflows to 0 when e^α Δ passes 100 (float32) or 750: 0^t must be 0 and 0^0 = 1, gradients finite."""
+    torch.manual_seed(0)
+    modes = DiagonalModes(2, 4, 3, step_range=(0.1, 0.1)).to(dtype)
+    with torch.no_grad():
+        modes.alpha[:, 0] = 12.0
+    q, k, v, _, _ = make_inputs(9, M=4, d_k=3, d_v=3, dtype=dtype)
+    assert modes().a_bar[:, 0].eq(0).all()
+    q.requires_grad_()
+    extra = {"chunk": 4} if form == "chunked" else {}
+    o, state = FORMS[form](q, k, v, modes(), **extra)
+    wanted, last = interdomain_step(q, k, v, modes())
+    assert closeness(o, wanted) <= tolerance(9, dtype)
+    assert closeness(state.gamma, last.gamma) <= tolerance(9, dtype)
+    leaves = [q, *modes.parameters()]
+    for got, due in zip(
+        torch.autograd.grad(o.sin().sum(), leaves), torch.autograd.grad(wanted.sin().sum(), leaves), strict=True
+    ):
+        assert torch.isfinite(got).all()
+        assert closeness(got, due) <= 10 * tolerance(9, dtype)
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 7, 64])
+def test_powers(every):
+    torch.manual_seed(0)
+    a = torch.polar(torch.rand(2, 3).double(), torch.randn(2, 3).double())
+    a[0, 0] = 0
+    wanted = a[:, None].numpy() ** (every * np.arange(70)[:, None])
+    assert np.abs(powers(a, 70, every).numpy() - wanted).max() <= 1e-13
+    assert powers(a, 1, every).numpy().tolist() == np.ones((2, 1, 3)).tolist()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_float32_and_half_precision_inputs(form):
     """The core runs in its own precision, under autocast too; length 100 works (field report)."""
@@ -286,6 +325,25 @@ def test_states_are_never_formed():
     assert max(sizes) >= states / 2  # the check can fail: the other form does keep its states
 
 
+def test_memory_stays_flat_by_segments():
+    """Beyond inputs and output, a long sequence takes no more than a short one: the working set is one segment's."""
+    core = make_core(2, 8, 8, dtype=torch.float32)
+    working = {}
+    for T in (2048, 8192):
+        q, k, v, _, _ = make_inputs(T, M=8, d_k=8, d_v=8, dtype=torch.float32)
+        peak, o = peak_bytes(lambda q=q, k=k, v=v: interdomain_chunked(q, k, v, core), (q, k, v, core))
+        working[T] = peak - 3 * o.numel() * o.element_size()  # pieces, their concatenation, and D⊙v added to it
+    assert 0 < working[8192] <= 1.1 * working[2048]
+
+
+ZEROS = torch.zeros(2, 2, 6, 6, dtype=torch.complex128)
+
+
+def fitting() -> InterdomainState:
+    """A state that fits the inputs below."""
+    return InterdomainState(ZEROS[:, :, :5, :3], ZEROS[:, :, :5, :4])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -304,8 +362,25 @@ def test_states_are_never_formed():
         (lambda a: a | {"q": None, "k": None, "s": torch.zeros(2, 2, 6, 5)}, "s must be complex"),
         (lambda a: a | {"core": a["core"]._replace(a_bar=a["core"].a_bar.real)}, "core.a_bar must be complex"),
         (lambda a: a | {"core": a["core"]._replace(w=a["core"].w[:, :2])}, "core.w's shape must be"),
-        (lambda a: a | {"state": InterdomainState(torch.zeros(2, 2, 5, 3), torch.zeros(1))}, "state.gamma's shape"),
-        (lambda a: a | {"state": InterdomainState(torch.zeros(2, 2, 5, 2), torch.zeros(1))}, "state.u's shape"),
+        (lambda a: a | {"state": fitting()._replace(gamma=ZEROS[..., :2])}, "state.gamma's shape"),
+        (lambda a: a | {"state": fitting()._replace(u=ZEROS[..., :2])}, "state.u's shape"),
+        (lambda a: a | {"state": fitting()._replace(u=fitting().u.to(torch.complex64))}, "state.u's dtype must be"),
+        (lambda a: a | {"state": fitting()._replace(gamma=fitting().gamma.real)}, "state.gamma's dtype must be"),
+        (lambda a: a | {"state": fitting()._replace(gamma=fitting().gamma.to("meta"))}, "state.gamma's device must be"),
+        (lambda a: a | {"state": fitting()._replace(u=3)}, "state.u must be a tensor, not int"),
+        (lambda a: a | {"state": tuple(fitting())}, "state must have the fields u, gamma, not be a tuple"),
+        (lambda a: a | {"v": a["v"][:0], "q": a["q"][:0], "k": a["k"][:0]}, "v is empty"),
+        (lambda a: a | {"v": a["v"][..., :0], "core": a["core"]._replace(D=None)}, "v is empty"),
+        (lambda a: a | {"q": a["q"][..., :0], "k": a["k"][..., :0]}, "q is empty"),
+        (lambda a: a | {"q": None, "k": None, "s": ZEROS[:, :, :4]}, "s's shape must be"),
+        (lambda a: a | {"q": None, "k": None, "s": ZEROS[..., :5].to(torch.complex64)}, "s's dtype must be"),
+        (lambda a: a | {"q": None, "k": None, "s": ZEROS[..., :5].to("meta")}, "s's device must be cpu"),
+        (lambda a: a | {"core": None}, "core must have the fields a_bar, b_bar, w, D, not be a NoneType"),
+        (lambda a: a | {"core": Core(*(x[:, :0] for x in a["core"][:3]))}, "core.a_bar is empty"),
+        (lambda a: a | {"core": a["core"]._replace(b_bar=a["core"].b_bar.real)}, "core.b_bar's dtype must be"),
+        (lambda a: a | {"core": a["core"]._replace(w=a["core"].w.to("meta"))}, "core.w's device must be cpu"),
+        (lambda a: a | {"core": a["core"]._replace(D=a["core"].D.float())}, "core.D's dtype must be"),
+        (lambda a: a | {"core": Core(*(x.to("meta") for x in a["core"]))}, "core is on the meta device"),
     ],
 )
 @pytest.mark.parametrize("form", FORMS)

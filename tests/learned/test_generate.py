@@ -84,7 +84,9 @@ def test_temperature_and_top_k_mean_what_they_say():
         ([1], {"temperature": -0.1}, "temperature must be a finite number of at least 0, not -0.1"),
         ([1], {"temperature": float("nan")}, "temperature must be a finite number of at least 0, not nan"),
         ([1], {"top_k": 0}, "top_k must be a whole number of at least 1, not 0"),
-        ([1], {"seed": None}, "seed must be a whole number of at least 0, not None"),
+        ([1], {"seed": None}, "seed must be a whole number from 0 to 9223372036854775807, not None"),
+        ([1], {"seed": 2**70}, "seed must be a whole number from 0"),
+        ("abc", {}, "prompt must be a list of tokens, not str 'abc'"),
     ],
 )
 def test_bad_wishes_are_named_at_the_call(prompt, options, message):

@@ -11,6 +11,7 @@ import torch
 from idviz.learned import (
     MIXERS,
     Core,
+    DiagonalModes,
     InterdomainMixer,
     LinearAttentionMixer,
     S4DMixer,
@@ -22,6 +23,7 @@ from idviz.learned import (
     state_bytes,
 )
 from idviz.learned.attention_mixers import linear_attention
+from idviz.learned.mixer_parts import state_tensors
 from idviz.learned.modes import discretise
 from idviz.learned.s4d_mixer import s4d_convolution, s4d_step
 from tests.learned.test_forms import closeness, pairwise
@@ -311,6 +313,21 @@ def test_without_keys_the_constants_take_their_place(options, read):
     assert state.core.u.numel() == 0
 
 
+@pytest.mark.parametrize("form", ["step", "chunked"])
+def test_the_denominator_s_gradient_is_part_of_the_graph(form):
+    """Field report: a normaliser without a gradient. Against finite differences, in pieces too."""
+    mixer, x = make("interdomain", denominator=True, form=form, chunk=2), signal(5, batch=1)
+
+    def call(x, *_):
+        first, state = mixer(x[:, :3])
+        second, _ = mixer(x[:, 3:], state)
+        return torch.cat([first, second], dim=1)
+
+    assert mixer(x)[0].abs().max() < 10, "away from a zero of the denominator"
+    core = [mixer.core.w, mixer.core.omega, mixer.core.alpha, mixer.core.log_delta]
+    assert torch.autograd.gradcheck(call, [x.requires_grad_(), *core])
+
+
 def test_every_variant_starts_at_one_scale():
     """The constants of the ablations start with the spread of what they replace: output RMS within a factor of 3."""
     x = signal(1000, torch.float32, batch=4, dim=64)
@@ -449,6 +466,21 @@ def test_bad_input_is_named(kind):
         mixer(x[:1], state)
     with pytest.raises(ValueError, match=r"state must be a \w+State, not int"):
         mixer(x, 3)
+    others = {"dim": make(kind, dim=24), "dtype": make(kind, torch.float32)}
+    if kind != "s4d":  # whose state has no heads
+        others["heads"] = make(kind, heads=3)
+    if kind in ("interdomain", "s4d"):
+        others["modes"], others["one mode"] = make(kind, modes=3), make(kind, modes=1)
+    for what, other in others.items():
+        _, theirs = other(signal(4, other._weight.dtype, dim=other.dim))
+        for call in (lambda theirs=theirs: mixer(x, theirs), lambda theirs=theirs: mixer.step(x[:, 0], theirs)):
+            with pytest.raises(ValueError, match="the mixer works in" if what == "dtype" else "where this mixer's has"):
+                call()
+    meta = MIXERS[kind](12, 2).double().to("meta")
+    with pytest.raises(ValueError, match="the mixer is on the meta device, which holds no numbers"):
+        meta(x.to("meta"))
+    with pytest.raises(ValueError, match="the mixer is on the meta device, which holds no numbers"):
+        meta.initial_state()
     with pytest.raises(ValueError, match=r"step takes one token"):
         mixer.step(x)
     with pytest.raises(ValueError, match="batch must be a whole number of at least 1, not 0"):
@@ -471,12 +503,71 @@ def test_bad_input_is_named(kind):
         (lambda: InterdomainMixer(12, 2, inputs="key"), "inputs must be one of key_value, value, not 'key'"),
         (lambda: InterdomainMixer(12, 2, form="scan"), "form must be one of chunked, materialised, step, not 'scan'"),
         (lambda: InterdomainMixer(12, 2, norm="l1"), "norm must be one of l2, l2_squared, not 'l1'"),
+        (lambda: InterdomainMixer(12, 2, denominator="no"), "denominator must be True or False, not 'no'"),
+        (lambda: InterdomainMixer(12, 2, biases=None), "biases must be True or False, not None"),
+        (lambda: S4DMixer(12, 2, input_norm=0), "input_norm must be True or False, not 0"),
+        (lambda: S4DMixer(12, 2, step_range=None), "step_range must be two numbers"),
+        (lambda: SoftmaxMixer(12, 2, rope="off"), "rope must be True or False, not 'off'"),
+        (lambda: LinearAttentionMixer(12, 2, output_norm=1), "output_norm must be True or False, not 1"),
+        (lambda: LinearAttentionMixer(12, 2, feedthrough="x"), "feedthrough must be True or False, not 'x'"),
+        (lambda: rotate(torch.ones(4)), r"x must be real, \(…, T, d\), not torch.float32 of shape \(4,\)"),
+        (lambda: rotate(torch.ones(2, 4).long()), "not torch.int64"),
+        (lambda: s4d_kernel(DiagonalModes(2, 3, 1)(), -1), "T must be a whole number of at least 0, not -1"),
         (lambda: rotate(torch.ones(2, 3)), "the head size must be even, not 3"),
     ],
 )
 def test_bad_settings_are_named(make_it, message):
     with pytest.raises(ValueError, match=message):
         make_it()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("s4d", {}), ("linear", {}), *(("interdomain", {"form": form}) for form in ("chunked", "materialised", "step"))],
+)
+def test_a_state_keeps_nothing_else_alive(kind, options):
+    """A view of the last row of all states would hold the whole sequence in memory, whatever its shape says."""
+    mixer = make(kind, **options)
+    with torch.no_grad():
+        for T in (1, 300):
+            _, state = mixer(signal(T))
+            held = {x.untyped_storage()._cdata: x.untyped_storage().nbytes() for x in state_tensors(state)}
+            assert sum(held.values()) <= 2 * state_bytes(state), T
+
+
+def test_a_state_of_another_ablation_is_named():
+    _, state = make("interdomain", inputs="value")(signal(4))
+    with pytest.raises(ValueError, match=r"state holds 4 tensors, this mixer's 5"):
+        make("interdomain")(signal(4), state)
+
+
+@pytest.mark.parametrize("kind", MIXERS)
+def test_a_past_serves_in_every_mode_of_torch(kind):
+    """Made in inference mode or under autocast, continued without, and the other way round."""
+    mixer, x = make(kind, torch.float32), signal(9, torch.float32)
+    with torch.no_grad():
+        wanted, _ = mixer(x)
+    with torch.inference_mode():
+        _, state = mixer(x[:, :5])
+        _, state = mixer.step(x[:, 5], state)
+    with torch.no_grad():
+        _, state = mixer.step(x[:, 6], state)
+        y, state = mixer.step(x[:, 7], state)
+        assert closeness(y, wanted[:, 7]) < 1e-5
+        for first, second in ((True, False), (False, True)):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=first):
+                _, state = mixer(x[:, :7], mixer.initial_state(2))
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=second):
+                _, state = mixer.step(x[:, 7], state)
+                y, _ = mixer.step(x[:, 8], state)
+            assert closeness(y.float(), wanted[:, 8]) < 1e-2
+
+
+@pytest.mark.parametrize("kind", MIXERS)
+def test_numbers_from_numpy_are_numbers(kind):
+    mixer = MIXERS[kind](np.int64(12), np.int32(2))
+    assert (type(mixer.dim), type(mixer.heads)) == (int, int)
+    mixer(signal(3, torch.float32))
 
 
 @pytest.mark.parametrize("kind", ["interdomain", "softmax", "linear"])

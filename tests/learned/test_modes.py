@@ -143,7 +143,11 @@ def test_the_modes_decay_for_any_parameters():
         (lambda: DiagonalModes(2, 3, 4, initialisation="hippo"), "initialisation must be one of lin, inv, legs"),
         (lambda: DiagonalModes(2, 3, 4, discretisation="euler"), "discretisation must be one of zoh, bilinear"),
         (lambda: DiagonalModes(2, 3, 4, step_range=(0.1, 0.01)), "step_range must be two numbers"),
-        (lambda: DiagonalModes(2, 3, 4, step_range=(0.0, 0.01)), "step_range must be two numbers"),
+        *(
+            (lambda bad=bad: DiagonalModes(2, 3, 4, step_range=bad), "step_range must be two numbers")
+            for bad in ((0.0, 0.01), (0.1,), None, 0.1, "ab", (float("nan"), 1.0), (0.1, float("inf")))
+        ),
+        (lambda: DiagonalModes(2, 3, 4, feedthrough="off"), "feedthrough must be True or False, not 'off'"),
         (lambda: discretise(torch.tensor(1j), torch.tensor(0.1), "euler"), "not 'euler'"),
     ],
 )

@@ -238,12 +238,15 @@ def test_what_cannot_be_traced_is_named():
         ({"layers": [2]}, r"layers must be whole numbers from -2 to 1, not 2"),
         ({"layers": [0], "positions": [3]}, r"positions must be whole numbers from -3 to 2, not 3"),
         ({"layers": [0], "heads": [2]}, r"heads must be whole numbers from -2 to 1, not 2"),
+        ({"layers": [0], "heads": 1}, r"heads must be a list of whole numbers, not 1"),
     ]:
         with pytest.raises(ValueError, match=message):
             trace(model, [1, 2, 3], **bad)
     for tokens in ([[1, 2], [3, 4]], [], [[]]):
         with pytest.raises(ValueError, match="one sequence of at least one token"):
             trace(model, tokens, layers=[0])
+    with pytest.raises(ValueError, match="tokens must be a list of tokens, not str 'abc'"):
+        trace(model, "abc", layers=[0])
     with pytest.raises(ValueError, match="a decoder or a mixer, not Linear"):
         trace(torch.nn.Linear(2, 2), [1])
     assert not model.mixers[0].input._forward_hooks
