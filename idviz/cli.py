@@ -90,13 +90,14 @@ def doctor() -> None:
 def bench(
     only: Annotated[str | None, typer.Option(help="Run one part: exact, ui or learned.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
+    device: Annotated[str, typer.Option(help="Where the learned half runs: cpu, cuda or auto.")] = "cpu",
 ) -> None:
     """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: ratios between single threads are steady
     from idviz.bench.table import run
 
     try:
-        missed = run(only=only, json_path=json)
+        missed = run(only=only, json_path=json, device=device)
     except ValueError as error:
         raise _fail(error) from None
     raise typer.Exit(1 if missed else 0)

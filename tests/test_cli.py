@@ -29,6 +29,7 @@ def test_version_and_help():
     [
         (["bench", "--only", "speed"], "--only must be one of exact, ui, learned, not 'speed'"),
         (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
+        (["bench", "--only", "learned", "--device", "tpu"], "device must be auto, cpu or cuda, not 'tpu'"),
         (["app", "--port", "80"], "Invalid value for '--port': Input should be greater than or equal to 1024"),
         (["lab", "--port", "nine"], "Invalid value for '--port': Input should be a valid integer"),
         (["paint"], "No such command 'paint'"),
@@ -47,7 +48,7 @@ def rows(*values):
 
 def test_bench_exit_code_summary_and_json(tmp_path, monkeypatch):
     measured = rows((0.5, "<="), (0.5, ">="))
-    monkeypatch.setattr(table, "measure", lambda only: iter(measured))
+    monkeypatch.setattr(table, "measure", lambda only, device: iter(measured))
     path = tmp_path / "bench.json"
     done = run(app, ["bench", "--json", str(path)])
     assert done.exit_code == 1
@@ -59,6 +60,14 @@ def test_bench_exit_code_summary_and_json(tmp_path, monkeypatch):
     done = run(app, ["bench"])
     assert done.exit_code == 0
     assert done.stdout.strip().splitlines()[-1] == "2 of 2 goals met."
+
+
+def test_a_part_without_its_package_is_left_out_or_refused(monkeypatch):
+    monkeypatch.setattr(table, "PARTS", {"learned": "idviz.bench.learned"})
+    monkeypatch.setattr(table, "find_spec", lambda package: None)
+    assert list(table.measure(None)) == []
+    with pytest.raises(ValueError, match="--only learned needs torch, which is not installed"):
+        list(table.measure("learned"))
 
 
 def test_goals_at_the_limit_are_met():

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -15,6 +17,7 @@ from torch.nn import functional as F
 
 from idviz.bench.table import Row
 from idviz.learned.chunked import interdomain_chunked
+from idviz.learned.decoder import pick_device
 from idviz.learned.forms import Core, feedthrough, interdomain_materialised, interdomain_step
 from idviz.learned.modes import DiagonalModes
 
@@ -22,12 +25,33 @@ BATCH, HEADS, CHANNELS, MODES = 4, 4, 32, 32
 SIZE = f"float32, B={BATCH}, H={HEADS}, d_k=d_v={CHANNELS}, M={MODES}"
 
 
-def problem(T: int, gradients: bool = False, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor, Core]:
+@dataclass(frozen=True)
+class Where:
+    """The device that is measured, and what the rows call it."""
+
+    device: torch.device
+    label: str
+
+    @property
+    def cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def clock(self) -> float:
+        """Seconds, once all that was asked of the device is done: a card answers before it has finished."""
+        if self.cuda:
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter()
+
+
+CPU = Where(torch.device("cpu"), "one thread")
+
+
+def problem(T: int, gradients: bool = False, where: Where = CPU) -> tuple[Tensor, Tensor, Tensor, Core]:
     """Seeded inputs and a core at its initialisation."""
     generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(BATCH, HEADS, T, CHANNELS, generator=generator).to(device) for _ in range(3))
+    q, k, v = (torch.randn(BATCH, HEADS, T, CHANNELS, generator=generator).to(where.device) for _ in range(3))
     with torch.no_grad():
-        core = DiagonalModes(HEADS, MODES, CHANNELS).to(device)()
+        core = DiagonalModes(HEADS, MODES, CHANNELS).to(where.device)()
     leaves = [x.detach().clone().requires_grad_(gradients) for x in (q, k, v, *core)]
     return *leaves[:3], Core(*leaves[3:])
 
@@ -61,7 +85,7 @@ def softmax(q: Tensor, k: Tensor, v: Tensor, core: Core) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def medians(calls: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
+def medians(calls: dict[str, tuple[Callable[[], object], int]], where: Where = CPU) -> dict[str, float]:
     """Median seconds of each call, taking turns; after one run of each that does not count."""
     for call, _ in calls.values():
         call()
@@ -69,24 +93,24 @@ def medians(calls: dict[str, tuple[Callable[[], object], int]]) -> dict[str, flo
     for turn in range(max(repeats for _, repeats in calls.values())):
         for name, (call, repeats) in calls.items():
             if turn < repeats:
-                start = time.perf_counter()
+                start = where.clock()
                 call()
-                taken[name].append(time.perf_counter() - start)
+                taken[name].append(where.clock() - start)
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def forward_only(form, T: int) -> Callable[[], object]:
-    inputs = problem(T)
+def forward_only(form, T: int, where: Where = CPU) -> Callable[[], object]:
+    inputs = problem(T, where=where)
     return torch.no_grad()(lambda: form(*inputs))
 
 
-def with_backward(form, T: int) -> Callable[[], object]:
-    inputs = problem(T, gradients=True)
+def with_backward(form, T: int, where: Where = CPU) -> Callable[[], object]:
+    inputs = problem(T, gradients=True, where=where)
     leaves = [*inputs[:3], *inputs[3]]
     return lambda: torch.autograd.grad(form(*inputs).sum(), leaves)
 
 
-def speed(threads: str) -> Iterator[Row]:
+def speed(where: Where) -> Iterator[Row]:
     """At T = 1024, forwards and with backwards."""
     for label, prepare, fft_goal, loop_goal in (
         ("forward", forward_only, 15.0, 4.0),
@@ -94,15 +118,16 @@ def speed(threads: str) -> Iterator[Row]:
     ):
         found = medians(
             {
-                "chunked": (prepare(chunked, 1024), 7),
-                "loop": (prepare(step_loop, 1024), 3),
-                "fft": (prepare(materialised, 1024), 1),
-            }
+                "chunked": (prepare(chunked, 1024, where), 7),
+                "loop": (prepare(step_loop, 1024, where), 3),
+                "fft": (prepare(materialised, 1024, where), 1),
+            },
+            where,
         )
         how = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in found.items())
         for name, against, goal in (("FFT", "fft", fft_goal), ("step loop", "loop", loop_goal)):
             yield Row(
-                f"{name} / chunked, {label}, T=1024, {threads}",
+                f"{name} / chunked, {label}, T=1024, {where.label}",
                 found[against] / found["chunked"],
                 ">=",
                 goal,
@@ -111,12 +136,12 @@ def speed(threads: str) -> Iterator[Row]:
             )
 
 
-def linear_cost(threads: str) -> Iterator[Row]:
+def linear_cost(where: Where) -> Iterator[Row]:
     """Forwards and backwards at 16 times the length."""
-    found = medians({str(T): (with_backward(chunked, T), 3) for T in (1024, 16384)})
+    found = medians({str(T): (with_backward(chunked, T, where), 3) for T in (1024, 16384)}, where)
     short, long = found["1024"] / 1024, found["16384"] / 16384
     yield Row(
-        f"chunked, forward + backward, time per token at T=16384 / T=1024, {threads}",
+        f"chunked, forward + backward, time per token at T=16384 / T=1024, {where.label}",
         long / short,
         "<=",
         1.5,
@@ -125,18 +150,25 @@ def linear_cost(threads: str) -> Iterator[Row]:
     )
 
 
-def against_softmax(threads: str) -> Iterator[Row]:
+def against_softmax(where: Where) -> Iterator[Row]:
     """The forward pass at T = 8192, and the length from which on the chunked form is the faster one."""
+
+    def contest(T: int, repeats: int):
+        return {
+            "chunked": (forward_only(chunked, T, where), 3),
+            "softmax": (forward_only(softmax, T, where), repeats),
+        }
+
     crossing = None
     for T in (64, 128, 256, 512, 1024, 2048, 4096):
-        found = medians({"chunked": (forward_only(chunked, T), 3), "softmax": (forward_only(softmax, T), 3)})
+        found = medians(contest(T, 3), where)
         if found["chunked"] < found["softmax"]:
             crossing = crossing or T
         else:
             crossing = None
-    found = medians({"chunked": (forward_only(chunked, 8192), 3), "softmax": (forward_only(softmax, 8192), 2)})
+    found = medians(contest(8192, 2), where)
     yield Row(
-        f"scaled_dot_product_attention / chunked, forward, T=8192, {threads}",
+        f"scaled_dot_product_attention / chunked, forward, T=8192, {where.label}",
         found["softmax"] / found["chunked"],
         ">=",
         3.0,
@@ -146,14 +178,14 @@ def against_softmax(threads: str) -> Iterator[Row]:
     )
 
 
-def decoding(threads: str) -> Iterator[Row]:
+def decoding(where: Where) -> Iterator[Row]:
     """A token at position 65 536 beside one at position 64, the state and the cache beside each other."""
     early, late, steps = 64, 65_536, 200
-    q, k, v, core = problem(steps)
+    q, k, v, core = problem(steps, where=where)
     calls, sizes = {}, {}
     with torch.no_grad():
         for T in (early, late):
-            *past, _ = problem(T)
+            *past, _ = problem(T, where=where)
             _, state = interdomain_chunked(*past, core)
             cache = [torch.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in past[1:]]
             sizes[T] = [sum(x.numel() * x.element_size() for x in pair) for pair in (state, past[1:])]
@@ -171,11 +203,11 @@ def decoding(threads: str) -> Iterator[Row]:
                         F.scaled_dot_product_attention(q[:, :, t : t + 1], *cache)
 
             calls[f"interdomain {T}"], calls[f"softmax {T}"] = (interdomain, 5), (cached, 3)
-        found = medians(calls)
+        found = medians(calls, where)
     ratio = found[f"softmax {late}"] / found[f"softmax {early}"]
     per_token = {T: 1e6 * found[f"interdomain {T}"] / steps for T in (early, late)}
     yield Row(
-        f"decoding, time per token at position 65536 / position 64, {threads}",
+        f"decoding, time per token at position 65536 / position 64, {where.label}",
         per_token[late] / per_token[early],
         "<=",
         1.1,
@@ -186,11 +218,11 @@ def decoding(threads: str) -> Iterator[Row]:
     )
 
 
-def memory() -> Iterator[Row]:
+def memory(where: Where) -> Iterator[Row]:
     """Peak memory of a forward pass, each form in a process of its own."""
     peak = {}
     for name in ("chunked", "materialised"):
-        command = [sys.executable, "-m", "idviz.bench.learned", name]
+        command = [sys.executable, "-m", "idviz.bench.learned", name, str(where.device)]
         peak[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     yield Row(
         "peak memory of FFT / of chunked, forward, T=1024",
@@ -198,35 +230,52 @@ def memory() -> Iterator[Row]:
         ">=",
         14.0,
         "×",
-        f"largest resident size beyond that before the call, in fresh processes, one thread: "
+        f"largest {'allocation' if where.cuda else 'resident size'} beyond that before the call, in fresh processes: "
         f"{peak['materialised']:.0f} and {peak['chunked']:.0f} MiB; {SIZE}",
     )
 
 
-def _peak(form: Callable) -> float:
-    """MiB that a forward pass at T = 1024 adds to the process's largest resident size, after a small one."""
+def _largest_resident() -> int:
+    """KiB. Linux's ``ru_maxrss`` starts at what the parent held when it forked; VmHWM starts anew."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
+    except (OSError, StopIteration):
+        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return size // 1024 if sys.platform == "darwin" else size
+
+
+def _peak(form: Callable, where: Where) -> float:
+    """MiB that a forward pass at T = 1024 adds to the most that the process, or the card, has held so far."""
     torch.set_num_threads(1)
-    inputs, small = problem(1024), problem(64)
+    inputs, small = problem(1024, where=where), problem(64, where=where)
     with torch.no_grad():
         form(*small)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if where.cuda:
+            torch.cuda.reset_peak_memory_stats(where.device)
+            before = torch.cuda.memory_allocated(where.device)
+            form(*inputs)
+            return (torch.cuda.max_memory_allocated(where.device) - before) / 2**20
+        before = _largest_resident()
         form(*inputs)
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return (_largest_resident() - before) / 1024
 
 
-def rows() -> Iterator[Row]:
-    """All rows of this part, on one thread and on all cores."""
-    cores = torch.get_num_threads()
-    yield from memory()
-    for count, label in ((1, "one thread"), (cores, f"{cores} threads")):
-        if count == 1 and label != "one thread":
-            continue
-        torch.set_num_threads(count)
-        yield from speed(label)
-        yield from linear_cost(label)
-        yield from against_softmax(label)
-        yield from decoding(label)
+def rows(device: str = "cpu") -> Iterator[Row]:
+    """All rows of this part: on the CPU with one thread and with all cores, or on a card."""
+    found = pick_device(device)
+    if found.type == "cuda":
+        places = [(None, Where(found, torch.cuda.get_device_name(found)))]
+    else:
+        cores = torch.get_num_threads()
+        places = [(count, Where(found, "one thread" if count == 1 else f"{count} threads")) for count in {1, cores}]
+    yield from memory(places[0][1])
+    for threads, where in places:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        for part in (speed, linear_cost, against_softmax, decoding):
+            yield from part(where)
 
 
 if __name__ == "__main__":
-    print(_peak({"chunked": chunked, "materialised": materialised}[sys.argv[1]]))
+    print(_peak({"chunked": chunked, "materialised": materialised}[sys.argv[1]], Where(torch.device(sys.argv[2]), "")))

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import idviz
@@ -23,6 +24,7 @@ PARTS = {
     "ui": "idviz.bench.ui",
     "learned": "idviz.bench.learned",
 }  # modules with a generator ``rows()``
+NEEDS = {"ui": "streamlit", "learned": "torch"}
 
 
 @dataclass(frozen=True)
@@ -73,16 +75,24 @@ def machine() -> dict[str, object]:
     }
 
 
-def measure(only: str | None) -> Iterator[Row]:
-    """Rows of all parts, or of one."""
+def measure(only: str | None, device: str = "cpu") -> Iterator[Row]:
+    """Rows of all parts, or of one; ``device`` is where the learned half runs.
+
+    A part whose package is not installed is left out, or refused where it is the one asked for.
+    """
     if only is not None and only not in PARTS:
         raise ValueError(f"--only must be one of {', '.join(PARTS)}, not {only!r}")
     for part, module in PARTS.items():
-        if only in (None, part):
-            yield from import_module(module).rows()
+        if only not in (None, part):
+            continue
+        if part in NEEDS and find_spec(NEEDS[part]) is None:
+            if only == part:
+                raise ValueError(f"--only {part} needs {NEEDS[part]}, which is not installed")
+            continue
+        yield from import_module(module).rows(**({"device": device} if part == "learned" else {}))
 
 
-def run(only: str | None = None, json_path: Path | None = None, rows: Iterator[Row] | None = None) -> int:
+def run(only: str | None = None, json_path: Path | None = None, device: str = "cpu") -> int:
     """Measure, print the table and a one-line summary last; return the number of goals that were missed."""
     from rich.console import Console
     from rich.table import Table
@@ -92,7 +102,7 @@ def run(only: str | None = None, json_path: Path | None = None, rows: Iterator[R
     console = Console()
     progress = Console(stderr=True)
     found = []
-    for row in measure(only) if rows is None else rows:
+    for row in measure(only, device):
         found.append(row)
         progress.print(f"  {row.name}: {row.value:.3g} {row.unit}", highlight=False)
     table = Table(title=f"idviz bench, commit {machine()['commit']}, {os.cpu_count()} cores", title_justify="left")

@@ -32,6 +32,10 @@ class ReadoutError:
     row_norm: np.ndarray
     value_norm: np.ndarray
 
+    def __iter__(self):
+        """``error, bound = readout_error(…)``."""
+        return iter((self.error, self.bound))
+
 
 def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
     """The error of the exactly compressed readout against full kernel attention, and its Cauchy–Schwarz bound (E13).

@@ -25,7 +25,7 @@ from idviz.learned.modes import DiagonalModes, discretise, initial_modes, parame
 from idviz.learned.presets import SCALES, preset, sizes
 from idviz.learned.rope import rope_table, rotate
 from idviz.learned.s4d_mixer import s4d_kernel
-from idviz.learned.trace import CoreTrace, lag_kernel, mode_kernels, trace_core
+from idviz.learned.tracing import CoreTrace, Trace, lag_kernel, mode_kernels, trace, trace_core
 
 __all__ = [
     "MIXERS",
@@ -43,6 +43,7 @@ __all__ = [
     "S4DMixer",
     "ShortConvolution",
     "SoftmaxMixer",
+    "Trace",
     "build",
     "discretise",
     "generate",
@@ -63,6 +64,7 @@ __all__ = [
     "s4d_kernel",
     "sizes",
     "state_bytes",
+    "trace",
     "trace_core",
     "zoh_ratio",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from idviz.bench import learned
@@ -45,7 +46,7 @@ def test_every_promised_row_is_there_with_its_goal(monkeypatch):
         return whole(min(T, 8), *rest, **options)
 
     monkeypatch.setattr(learned, "problem", small)
-    monkeypatch.setattr(learned, "medians", lambda calls: dict.fromkeys(calls, 1.0))
+    monkeypatch.setattr(learned, "medians", lambda calls, where: dict.fromkeys(calls, 1.0))
     finished = type("Finished", (), {"stdout": "1.0"})
     monkeypatch.setattr(learned.subprocess, "run", lambda *_, **__: finished)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
@@ -65,3 +66,29 @@ def test_every_promised_row_is_there_with_its_goal(monkeypatch):
     assert found == wanted
     assert {1024, 8192, 16384, 65_536} <= asked
     assert (learned.BATCH, learned.HEADS, learned.CHANNELS, learned.MODES) == (4, 4, 32, 32)
+
+
+def test_the_same_rows_on_a_card(monkeypatch):
+    """No card here: torch's answers are stand-ins, and what would go to it stays on the CPU."""
+    whole, waited = learned.problem, []
+    monkeypatch.setattr(learned, "pick_device", lambda device: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A Card")
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: waited.append(device))
+    monkeypatch.setattr(learned, "problem", lambda T, gradients=False, where=None: whole(min(T, 8), gradients))
+    monkeypatch.setattr(learned, "medians", lambda calls, where: dict.fromkeys(calls, where.clock()))
+    commands = []
+
+    def finished(command, **_):
+        commands.append(command)
+        return type("Finished", (), {"stdout": "1.0"})
+
+    monkeypatch.setattr(learned.subprocess, "run", finished)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: pytest.fail("threads are the CPU's business"))
+    found = list(learned.rows("cuda"))
+    assert len(found) == 8
+    assert sum("A Card" in row.name for row in found) == 7
+    assert all(command[-1] == "cuda" for command in commands)
+    assert waited  # the clock waits for the card
+    waited.clear()
+    learned.CPU.clock()
+    assert not waited

@@ -55,6 +55,9 @@ def test_the_bound_holds_where_pythagoras_would_cancel(order):
 
 def test_one_token_has_no_error():
     report = readout_error(np.ones((1, 1)), np.ones((1, 1)), np.full((1, 1), 3.0), 7)
+    error, bound = report
+    assert error is report.error
+    assert bound is report.bound
     assert abs(report.error[0, 0]) <= 1e-14
     assert report.bound[0, 0] <= 1e-13
 

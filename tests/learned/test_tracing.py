@@ -14,9 +14,9 @@ from idviz.learned.forms import Core, interdomain_materialised, interdomain_step
 from idviz.learned.interdomain_mixer import InterdomainMixer
 from idviz.learned.mixers import MIXERS
 from idviz.learned.modes import DiagonalModes
-from idviz.learned.trace import lag_kernel, trace, trace_core
+from idviz.learned.tracing import lag_kernel, trace, trace_core
 
-tracing = import_module("idviz.learned.trace")  # the package may export the function under the module's name
+tracing = import_module("idviz.learned.tracing")  # the package may export the function under the module's name
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}
 
 
