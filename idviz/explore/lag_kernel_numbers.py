@@ -19,9 +19,9 @@ def _kernel(modes: int, memory: float, initialisation: str, weights: str, lags: 
     """G (L, L) and its eigenvalues (L,), falling; read-only."""
     delta, lam = 2.0**-memory, spectrum(modes, initialisation)
     a_bar, b_bar = discretised(lam, delta)
-    trace = learned("trace")
+    tracing = learned("tracing")
     w = delta / (modes * np.abs(b_bar) ** 2) if weights == "average" else np.ones(modes)
-    G = trace.lag_kernel(trace.mode_kernels(a_bar, b_bar, lags), w)
+    G = tracing.lag_kernel(tracing.mode_kernels(a_bar, b_bar, lags), w)
     eigenvalues = np.linalg.eigvalsh(G)[::-1].copy()
     for array in (G, eigenvalues):
         array.flags.writeable = False

@@ -56,7 +56,7 @@ def compute(*, initialisation, modes, memory, seen, heads, longest, shortest) ->
     chosen = [name for name, _ in INITIALISATIONS].index(initialisation)
     lam = spectra[chosen][1]
     a_bar, b_bar = discretised(lam, delta)
-    kappa = learned("trace").mode_kernels(a_bar, b_bar, seen).T  # (M, n)
+    kappa = learned("tracing").mode_kernels(a_bar, b_bar, seen).T  # (M, n)
     head_deltas = 2.0 ** -np.linspace(longest, shortest, heads)
     result = ModesResult(
         spectra=spectra,

@@ -137,7 +137,7 @@ def window_weights(length: int, modes: int, heads: int, start: int) -> np.ndarra
     q, k, v, core = problem(length, modes, heads)
     stop = min(start + WINDOW, length)
     q, k, v = (x[0, :, :stop] for x in (q, k, v))
-    traced = learned("trace").trace_core(q, k, v, core, heads=[0], positions=range(start, stop), lags=1)
+    traced = learned("tracing").trace_core(q, k, v, core, heads=[0], positions=range(start, stop), lags=1)
     weights = np.zeros((stop - start, length))
     weights[:, :stop] = traced.weights[0]
     weights.flags.writeable = False
