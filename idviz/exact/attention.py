@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from idviz.exact.checks import vectors
+from idviz.exact.checks import keys_and_values, vectors
 
 
 def _kernel_rows(kernel: np.ndarray, causal: bool) -> np.ndarray:
@@ -66,11 +66,8 @@ def kernel_attention(xi_q, xi_k, v, causal: bool = False) -> np.ndarray:
     ValueError
         Shapes that do not fit, numbers that are not finite, or a row that sums to exactly 0.
     """
-    v = vectors("v", v)
-    weights = attention_weights(xi_q, xi_k, causal)
-    if weights.shape[1] != len(v):
-        raise ValueError(f"xi_k and v must have as many rows, not {weights.shape[1]} and {len(v)}")
-    return weights @ v
+    xi_k, v = keys_and_values(xi_k, v)
+    return attention_weights(xi_q, xi_k, causal) @ v
 
 
 def softmax_attention(q, k, v, causal: bool = False) -> np.ndarray:
@@ -93,10 +90,8 @@ def softmax_attention(q, k, v, causal: bool = False) -> np.ndarray:
     ValueError
         Shapes that do not fit or numbers that are not finite.
     """
-    k, v = vectors("k", k), vectors("v", v)
+    k, v = keys_and_values(k, v, "k")
     q = vectors("q", q, k.shape[1])
-    if len(k) != len(v):
-        raise ValueError(f"k and v must have as many rows, not {len(k)} and {len(v)}")
     logits = q @ k.T / np.sqrt(k.shape[1])
     if causal:
         if len(q) != len(k):

@@ -102,6 +102,14 @@ def vectors(name: str, value, columns: int | None = None) -> np.ndarray:
     return rows(name, value, columns, largest=LARGEST_FEATURE)
 
 
+def keys_and_values(keys, v, name: str = "xi_k") -> tuple[np.ndarray, np.ndarray]:
+    """Keys (or their features) and values, one row a token each."""
+    keys, v = vectors(name, keys), vectors("v", v)
+    if len(keys) != len(v):
+        raise ValueError(f"{name} and v must have as many rows, not {len(keys)} and {len(v)}")
+    return keys, v
+
+
 def increasing_edges(edges, count: int) -> np.ndarray:
     """Times (count + 1,), strictly increasing: sample k is held on [edges[k], edges[k+1])."""
     array = real_array("edges", edges, 1)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import order_of, vectors, whole_number
+from idviz.exact.checks import keys_and_values, order_of, whole_number
 
 
 @lru_cache(maxsize=32)
@@ -71,9 +71,7 @@ def discrete_compress(xi_k, v, order: int):
     """
     from idviz.exact.readout import CompressedState
 
-    xi_k, v = vectors("xi_k", xi_k), vectors("v", v)
-    if len(xi_k) != len(v):
-        raise ValueError(f"xi_k and v must have as many rows, not {len(xi_k)} and {len(v)}")
+    xi_k, v = keys_and_values(xi_k, v)
     tokens = len(v)
     responses = discrete_basis(order, tokens) / tokens
     return CompressedState(responses @ xi_k, responses @ v, responses.sum(axis=1), tokens, "discrete")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idviz.exact.checks import order_of, vectors
+from idviz.exact.checks import keys_and_values, order_of, vectors
 from idviz.exact.legendre import basis_rows, cell_rows, gauss_nodes
 
 
@@ -62,10 +62,8 @@ def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
         A bad order, shapes that do not fit, numbers that are not finite, a denominator that is exactly 0.
     """
     order = order_of(order)
-    xi_k, v = vectors("xi_k", xi_k), vectors("v", v)
+    xi_k, v = keys_and_values(xi_k, v)
     xi_q = vectors("xi_q", xi_q, xi_k.shape[1])
-    if len(xi_k) != len(v):
-        raise ValueError(f"xi_k and v must have as many rows, not {len(xi_k)} and {len(v)}")
     tokens, queries, channels = len(v), len(xi_q), v.shape[1]
     a = xi_k @ xi_q.T  # (N, n_q)
     denominator = a.mean(axis=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idviz.exact.checks import method_of, order_of, vectors, whole_number
+from idviz.exact.checks import keys_and_values, method_of, order_of, vectors, whole_number
 from idviz.exact.discrete import discrete_basis
 from idviz.exact.legendre import cell_rows
 from idviz.exact.legs import legs_project
@@ -90,7 +90,7 @@ def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -
         A bad order or method, shapes that do not fit, numbers that are not finite.
     """
     order, method = order_of(order), method_of(method)
-    xi_k, v = _same_length(xi_k, v)
+    xi_k, v = keys_and_values(xi_k, v)
     tokens, r = xi_k.shape
     channels = np.concatenate([xi_k, v, np.ones((tokens, 1))], axis=1)
     if causal:
@@ -100,13 +100,6 @@ def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -
     else:
         state = legs_trajectory(channels, order, method=method, at=[tokens])[0]
     return CompressedState(state[..., :r], state[..., r:-1], state[..., -1], tokens, method, causal)
-
-
-def _same_length(xi_k, v) -> tuple[np.ndarray, np.ndarray]:
-    xi_k, v = vectors("xi_k", xi_k), vectors("v", v)
-    if len(xi_k) != len(v):
-        raise ValueError(f"xi_k and v must have as many rows, not {len(xi_k)} and {len(v)}")
-    return xi_k, v
 
 
 def _queries(xi_q, state: CompressedState) -> np.ndarray:
