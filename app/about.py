@@ -9,7 +9,7 @@ import streamlit as st
 
 import idviz
 
-PACKAGES = ("numpy", "scipy", "matplotlib", "streamlit")
+PACKAGES = ("numpy", "scipy", "matplotlib", "streamlit", "torch")
 
 
 def about() -> None:

@@ -12,7 +12,7 @@ from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider
 from idviz.explore.tex import tex_coloured, tex_number
 from idviz.figures.basis import draw_basis
-from idviz.figures.style import QUERY_TEXT, VALUES, number
+from idviz.figures.style import QUERY_TEXT, VALUES, number, subscripted
 from idviz.lab.signals import SIGNALS, load_signal
 
 _POINTS = 400
@@ -107,21 +107,24 @@ def _in_cells(values: np.ndarray, cells: int) -> np.ndarray:
 
 def describe(result: BasisResult) -> str:
     """Two sentences from the numbers: the live caption and the alt text."""
-    m, c = result.degree, number(result.coefficient)
+    c = number(result.coefficient)
+    m, c_m, phi_m = result.degree, subscripted("c", result.degree), subscripted("φ", result.degree)
     unit = f" {result.unit}" if result.unit != "a.u." else ""
     cells, add = ("one cell", "adds") if len(result.cells) == 1 else (f"{len(result.cells)} cells", "add")
     crosses = {0: "is constant", 1: "crosses zero once"}.get(m, f"crosses zero {m} times")
-    first = f"φ_{m} {crosses}; weighed with it, the {cells} of the signal ({result.name}) {add} up to c_{m} = {c}{unit}"
+    first = (
+        f"{phi_m} {crosses}; weighed with it, the {cells} of the signal ({result.name}) {add} up to {c_m} = {c}{unit}"
+    )
     if abs(result.coefficient) < 1e-12 * max(1.0, float(np.abs(result.cells).max())):
         return f"{first}, which is zero up to rounding. There is nothing of this shape in the signal."
     stop = "" if first.endswith(".") else "."
     before, after = number(result.error_before), number(result.error_after)
     if result.amount == 1:
-        return f"{first}{stop} Adding c_{m} φ_{m} takes the relative error from {before} to {after}."
+        return f"{first}{stop} Adding {c_m} {phi_m} takes the relative error from {before} to {after}."
     best = number(np.sqrt(max(result.error_before**2 - _share(result), 0.0)))
     return (
-        f"{first}{stop} Adding {number(result.amount)} times c_{m} φ_{m} takes the relative error from {before} to "
-        f"{after}; the exact c_{m} gives {best}, the least there is."
+        f"{first}{stop} Adding {number(result.amount)} times {c_m} {phi_m} takes the relative error from {before} to "
+        f"{after}; the exact {c_m} gives {best}, the least there is."
     )
 
 
@@ -233,13 +236,13 @@ EXPLORABLE = Explorable(
         TryThis(
             "One coefficient, wrong on purpose",
             {"signal": "steps", "order": 12, "degree": 6, "amount": -1.0},
-            "With the sign of c_6 turned, the green line leaves the steps. Move “Times c_m” through 1: the error is "
+            "With the sign of c₆ turned, the green line leaves the steps. Move “Times c_m” through 1: the error is "
             "least there, and only there, whatever the other coefficients are.",
         ),
         TryThis(
             "Fewer cells than wiggles",
             {"signal": "noise", "order": 40, "degree": 36, "cells": 12},
-            "φ_36 changes sign three times within a cell, so its integral over the inner cells is almost nothing: "
+            "φ₃₆ changes sign three times within a cell, so its integral over the inner cells is almost nothing: "
             "twelve numbers can say little about so fine a shape.",
         ),
     ),

@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, S4D, VALUES, Look, number
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, S4D, VALUES, Look, number, subscripted
 
 DASHED = {"color": APPROXIMATION, "linestyle": (0, (4, 1.5)), "linewidth": 1.6}
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +186,7 @@ def _courses(axes: Axes, result, symbol: str, colour: str, look: Look) -> None:
     for m, last in sorted(zip(degrees, exact[-1], strict=True), key=lambda pair: pair[1]):
         place = max(last, taken[-1] + 0.11 * (high - low)) if taken else last
         taken.append(place)
-        axes.text(len(time), place, f" {symbol}{str(m).translate(_SUBSCRIPTS)}", color=look.ink, fontsize=FONT_SIZE,
+        axes.text(len(time), place, f" {subscripted(symbol, m)}", color=look.ink, fontsize=FONT_SIZE,
                   ha="left", va="center")  # fmt: skip
     _note_outside(axes, cut, approximate, look)
 

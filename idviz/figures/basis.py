@@ -10,8 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from idviz.figures.memory import c_m
-from idviz.figures.style import FONT_SIZE, QUERY, VALUES, Look, number
+from idviz.figures.style import FONT_SIZE, QUERY, VALUES, Look, number, subscripted
 
 if TYPE_CHECKING:
     from idviz.explore.basis import BasisResult
@@ -33,10 +32,6 @@ def draw_basis(result: BasisResult, figure: Figure | None = None, *, look: Look 
     _shares(shares, result, look)
     _signal(signal, result, look)
     return figure
-
-
-def _phi(degree: int) -> str:
-    return c_m(degree).replace("c", "φ")
 
 
 def _words(axes: Axes, *words: tuple[float, str, str]) -> None:
@@ -63,8 +58,8 @@ def _functions(axes: Axes, result: BasisResult, look: Look) -> None:
     top = min(np.sqrt(2 * result.order - 1), 4.0) * 1.05
     axes.set_ylim(-top, top)
     _window(axes)
-    basis = "φ₀ alone" if result.order == 1 else f"φ₀ to {_phi(result.order - 1)}"
-    _words(axes, (0.0, basis, look.grey), (1.0, _phi(result.degree), look.query_text))
+    basis = "φ₀ alone" if result.order == 1 else f"φ₀ to {subscripted('φ', result.order - 1)}"
+    _words(axes, (0.0, basis, look.grey), (1.0, subscripted("φ", result.degree), look.query_text))
 
 
 def _cells(axes: Axes, result: BasisResult, look: Look) -> None:
@@ -81,7 +76,7 @@ def _cells(axes: Axes, result: BasisResult, look: Look) -> None:
     top = min(np.sqrt(2 * result.degree + 1), 4.0) * 1.1
     axes.set_ylim(-top, top)
     _window(axes)
-    _words(axes, (0.0, f"{_phi(result.degree)} in {n} cell{'s' if n > 1 else ''}", look.query_text))
+    _words(axes, (0.0, f"{subscripted('φ', result.degree)} in {n} cell{'s' if n > 1 else ''}", look.query_text))
 
 
 def _shares(axes: Axes, result: BasisResult, look: Look) -> None:
@@ -100,7 +95,7 @@ def _shares(axes: Axes, result: BasisResult, look: Look) -> None:
     margin = 0.12 * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     _window(axes)
-    sign = f"sum: {c_m(result.degree)} = {number(result.coefficient)}"
+    sign = f"sum: {subscripted('c', result.degree)} = {number(result.coefficient)}"
     _words(axes, (0.0, "f · ∫φ", look.ink), (1.0, sign, VALUES))
 
 
@@ -117,7 +112,9 @@ def _signal(axes: Axes, result: BasisResult, look: Look) -> None:
     axes.set_ylim(low, high)
     _window(axes)
     size = "" if abs(result.amount) == 1 else f"{number(abs(result.amount))} "
-    added = f"{'−' if result.amount < 0 else '+'} {size}{c_m(result.degree)}{_phi(result.degree)}"
+    added = (
+        f"{'−' if result.amount < 0 else '+'} {size}{subscripted('c', result.degree)}{subscripted('φ', result.degree)}"
+    )
     below = "nothing" if result.degree == 0 else f"below {result.degree}"
     _words(axes, (0.0, "signal", look.ink), (0.24, below, look.grey), (1.0, added, VALUES))
 

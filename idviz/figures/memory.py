@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, SIGNED_MAP, VALUES, Look, number
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, SIGNED_MAP, VALUES, Look, number, subscripted
 
 if TYPE_CHECKING:
     from idviz.explore.memory_numbers import MemoryResult
@@ -66,11 +66,6 @@ def plain(text: str, most: int = 24) -> str:
     """A person's own text, short, with characters that the font lacks replaced."""
     kept = "".join(letter if ord(letter) in _drawable() and letter.isprintable() else "□" for letter in text)
     return kept if len(kept) <= most else kept[: most - 1] + "…"
-
-
-def c_m(degree: int) -> str:
-    """c₀, c₁₂: without mathtext, which is slow."""
-    return "c" + str(degree).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _label(axes: Axes, x: float, text: str, colour: str, align: str = "left", above: float = 1.03) -> None:
@@ -202,7 +197,11 @@ def _bars(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
     beyond = np.flatnonzero(~(np.abs(result.coefficients) <= edge))
     if len(beyond):
         one = len(beyond) == 1
-        text = f"{c_m(beyond[0])} = {number(result.coefficients[beyond[0]])}" if one else f"{len(beyond)} off scale"
+        text = (
+            f"{subscripted('c', beyond[0])} = {number(result.coefficients[beyond[0]])}"
+            if one
+            else f"{len(beyond)} off scale"
+        )
         _label(axes, 1.0, text, colour, "right", above=1.06)
 
 

@@ -114,6 +114,11 @@ class Look:
         return axes
 
 
+def subscripted(symbol: str, index: int) -> str:
+    """c₁₂, φ₀: for people, and for figures without mathtext, which is slow."""
+    return symbol + str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
 def number(value: float, digits: int = 3) -> str:
     """A number for people: ``digits`` significant ones, an exponent only past 1e4 or under 1e-3."""
     value = float(value)

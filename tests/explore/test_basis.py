@@ -59,7 +59,7 @@ def test_degree_follows_the_order():
     with pytest.raises(ValueError, match="from 0 to 2"):
         EXPLORABLE.compute(order=3, degree=3)
     assert EXPLORABLE.control("degree").limits({"order": 1}) == (0, 0)  # shown disabled
-    assert "φ_0 is constant" in describe(EXPLORABLE.result(order=1))
+    assert "φ₀ is constant" in describe(EXPLORABLE.result(order=1))
 
 
 def test_nothing_of_a_shape_is_said_so():
