@@ -6,7 +6,7 @@
 # make lint       ruff, and notebooks in step with their text twins
 
 PYTHON ?= python3
-EXTRAS ?= app,learned,notebooks,test
+EXTRAS ?= app,learned,lab,notebooks,test
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 

@@ -1,0 +1,284 @@
+"""Perplexity that means what its axis says: every target once, the same targets at every context length.
+
+The loss of a target is −log p(target | the tokens before it), in nats. Losses are summed and divided once, never
+averaged in windows first, and summed exactly (``math.fsum``), so that the order of the targets is of no account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from idviz.lab.units import bootstrap, in_units, perplexity
+from idviz.learned.checks import as_tokens, seed_of, whole_number
+from idviz.learned.decoder import check_vocabulary
+
+__all__ = ["LengthCurve", "Score", "bootstrap", "in_units", "length_curve", "perplexity", "score"]
+
+PIECE = 1024  # tokens of a long window at a time, so that memory stays flat
+Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A text scored window by window: ``losses`` (T − 1,) in nats, that of target i + 1 at i.
+
+    Targets 1 … window are the first window's, and so on; at place p of its window, a target has p + 1 tokens before it.
+    """
+
+    losses: np.ndarray
+    window: int
+
+    @property
+    def targets(self) -> int:
+        return self.losses.size
+
+    @property
+    def windows(self) -> int:
+        return -(-self.losses.size // self.window)
+
+    @property
+    def nats(self) -> float:
+        """Summed over all targets."""
+        return math.fsum(self.losses)
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return self.nats / self.targets
+
+    @property
+    def perplexity(self) -> float:
+        """Per token."""
+        return perplexity(self.loss)
+
+    def interval(self, *, level: float = 0.95, draws: int = 1000, seed: int = 0) -> tuple[float, float]:
+        """Of the loss in nats per token, by :func:`bootstrap` over windows."""
+        starts = np.arange(0, self.targets, self.window)
+        sums, counts = np.add.reduceat(self.losses, starts), np.diff(np.append(starts, self.targets))
+        low, high = bootstrap(sums, counts, level=level, draws=draws, seed=seed)
+        return float(low), float(high)
+
+    def by_position(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean loss (window,) after 1, 2, … ``window`` tokens, and its standard error; full windows only.
+
+        Places differ in their targets, so this curve carries the text's ups and downs; :func:`length_curve` doesn't.
+        """
+        full = self.targets // self.window
+        if full < 2:
+            raise ValueError(f"loss by position needs at least 2 full windows of {self.window} targets, not {full}")
+        places = self.losses[: full * self.window].reshape(full, self.window)
+        return places.mean(0), places.std(0, ddof=1) / math.sqrt(full)
+
+    def to_dict(self) -> dict:
+        """Loss, perplexity, and how they were measured, for JSON."""
+        names = ("loss", "perplexity", "nats", "targets", "windows", "window")
+        return {"unit": "nats per token", **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True, eq=False)
+class LengthCurve:
+    """The same targets scored with exactly c tokens before each, for every c.
+
+    Attributes
+    ----------
+    contexts : (C,) tuple of int
+    targets : (n,) int array
+        Their positions in the text.
+    losses : (C, n) array
+        Nats.
+    tokens, seed : int
+        Length of the text; seed that the targets were drawn with.
+    """
+
+    contexts: tuple[int, ...]
+    targets: np.ndarray
+    losses: np.ndarray
+    tokens: int
+    seed: int
+
+    @property
+    def loss(self) -> np.ndarray:
+        """(C,) nats per token."""
+        return np.array([math.fsum(row) / row.size for row in self.losses])
+
+    @property
+    def perplexity(self) -> np.ndarray:
+        """(C,) per token."""
+        return np.array([perplexity(loss) for loss in self.loss])
+
+    def interval(self, *, level: float = 0.95, draws: int = 1000, seed: int = 0) -> np.ndarray:
+        """(C, 2) of the loss in nats per token, by :func:`bootstrap` over targets, each the end of its own window."""
+        return bootstrap(self.losses, np.ones(self.targets.size), level=level, draws=draws, seed=seed)
+
+    def ratio(self, context: int, to: int, **options) -> tuple[float, float, float]:
+        """Perplexity at ``context`` over that at ``to``, lower and upper end, from paired differences."""
+        rows = []
+        for name, value in (("context", context), ("to", to)):
+            if value not in self.contexts:
+                raise ValueError(f"{name} must be one of {', '.join(map(str, self.contexts))}, not {value!r}")
+            rows.append(self.losses[self.contexts.index(value)])
+        difference = rows[0] - rows[1]
+        ends = bootstrap(difference, np.ones(difference.size), **options)
+        return tuple(perplexity(float(x)) for x in (math.fsum(difference) / difference.size, *ends))
+
+    def to_dict(self, **options) -> dict:
+        """A row a context, and how they were measured, for JSON; options go to :meth:`interval`."""
+        rows = zip(self.contexts, self.loss, self.perplexity, self.interval(**options), strict=True)
+        return {
+            "unit": "nats per token",
+            "targets": self.targets.size,
+            "tokens": self.tokens,
+            "seed": self.seed,
+            "curve": [
+                {"context": c, "loss": float(loss), "perplexity": float(p), "interval": [float(x) for x in ends]}
+                for c, loss, p, ends in rows
+            ],
+        }
+
+
+def score(
+    model, tokens, window: int, *, batch_tokens: int = 8192, chunk: int = PIECE, progress: Progress | None = None
+) -> Score:
+    """Every target of a text once, each seeing its own window's tokens before it, at most ``window`` of them.
+
+    Windows of ``window`` inputs follow one another; the last input of one predicts the first of the next, so that no
+    target is left out between them: T − 1 are scored.
+
+    Parameters
+    ----------
+    model : Decoder or Unigram
+    tokens : (T,) int sequence, array or Tensor
+    window : int
+    batch_tokens : int
+        About how many tokens go through the model at once.
+    chunk : int
+        Longer windows are read in pieces of this many.
+    progress : callable, optional
+        Called with the tokens read so far and in all.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two tokens, tokens outside the vocabulary, a window longer than the T − 1 targets, a loss that is
+        not finite.
+    """
+    text = _text(model, tokens)
+    window, total = whole_number("window", window), len(text) - 1
+    if window > total:
+        raise ValueError(f"window {window} is longer than the text: {total + 1} tokens hold {total} targets")
+    full = total // window
+    rows = torch.arange(full, device=text.device)[:, None] * window + torch.arange(window, device=text.device)
+    batches = [*rows.split(_rows(batch_tokens, window))]
+    if total % window:
+        batches.append(torch.arange(full * window, total, device=text.device)[None])
+    losses, done = [], 0
+    for where in batches:
+        losses.append(_losses(model, text[where], text[where + 1], chunk))
+        done += where.numel()
+        if progress is not None:
+            progress(done, total)
+    return Score(_finite(np.concatenate(losses), np.arange(1, total + 1)), window)
+
+
+def length_curve(
+    model,
+    tokens,
+    contexts: Sequence[int],
+    *,
+    targets: int | None = 512,
+    seed: int = 0,
+    batch_tokens: int = 8192,
+    chunk: int = PIECE,
+    progress: Progress | None = None,
+) -> LengthCurve:
+    """The loss of the same targets with exactly c tokens before each, from a fresh state, for every context length c.
+
+    A window of c tokens is read for each target and scored at its last position only: c times the work of a strided
+    pass, and the only scheme in which nothing but c differs between two points of the curve.
+
+    Parameters
+    ----------
+    model, tokens, batch_tokens, chunk, progress
+        As for :func:`score`.
+    contexts : sequence of int
+        Each at least 1, no two the same.
+    targets : int, optional
+        How many, drawn without replacement among those with max(contexts) tokens before them; all of them if None.
+    seed : int
+        Of that draw.
+
+    Raises
+    ------
+    ValueError
+        A context longer than the text allows, more targets than the text has, tokens outside the vocabulary, a loss
+        that is not finite.
+    """
+    text, seed = _text(model, tokens), seed_of(seed)
+    contexts = tuple(whole_number("context", c) for c in contexts)
+    if not contexts or len(set(contexts)) != len(contexts):
+        raise ValueError(f"contexts must be at least one length, no two the same, not {contexts}")
+    T, longest = len(text), max(contexts)
+    if longest >= T:
+        raise ValueError(f"context {longest} is longer than the text allows: {T} tokens leave at most {T - 1}")
+    where = np.arange(longest, T)
+    if targets is not None:
+        if whole_number("targets", targets) > where.size:
+            raise ValueError(
+                f"targets must be at most {where.size}, as many as have {longest} tokens before them in a text of "
+                f"{T}, not {targets}"
+            )
+        where = np.sort(np.random.default_rng(seed).choice(where, targets, replace=False))
+    places = torch.from_numpy(where).to(text.device)
+    losses, done, total = [], 0, sum(contexts) * where.size
+    for c in contexts:
+        back, parts = torch.arange(-c, 0, device=text.device), []
+        for ends in places.split(_rows(batch_tokens, c)):
+            parts.append(_losses(model, text[ends[:, None] + back], text[ends[:, None]], chunk, last_only=True))
+            done += c * len(ends)
+            if progress is not None:
+                progress(done, total)
+        losses.append(_finite(np.concatenate(parts), where))
+    return LengthCurve(contexts, where, np.stack(losses), T, seed)
+
+
+@torch.no_grad()
+def _losses(model, inputs: Tensor, targets: Tensor, chunk: int, last_only: bool = False) -> np.ndarray:
+    """inputs (B, c), targets (B, c) or (B, 1) -> their losses in reading order, in float64."""
+    piece = chunk if inputs.shape[1] > chunk else None
+    logits, _ = model(inputs, chunk=piece, last_only=last_only)
+    rows = [
+        F.cross_entropy(row.double(), wanted, reduction="none") for row, wanted in zip(logits, targets, strict=True)
+    ]
+    return torch.cat(rows).cpu().numpy()
+
+
+@torch.no_grad()
+def _text(model, tokens) -> Tensor:
+    """The tokens on the model's device: at least two, all in its vocabulary, the last, never read, too."""
+    text = as_tokens("tokens", tokens)
+    if text.ndim != 1 or len(text) < 2:
+        raise ValueError(f"tokens must be one row of at least 2 (one to read, one to predict), not {tuple(text.shape)}")
+    if text.dtype.is_floating_point or text.dtype.is_complex or text.dtype == torch.bool:
+        raise ValueError(f"tokens must be whole numbers, not {text.dtype}")
+    text = text.long().to(model.device)
+    check_vocabulary(text, model(text[None, :1])[0].shape[-1])
+    return text
+
+
+def _rows(batch_tokens: int, length: int) -> int:
+    return max(1, whole_number("batch_tokens", batch_tokens) // length)
+
+
+def _finite(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
+    if not np.isfinite(losses).all():
+        bad = int(np.argmin(np.isfinite(losses)))
+        raise ValueError(f"the model's loss is {losses[bad]} at token {where[bad]} of the text; it must be finite")
+    losses.flags.writeable = False
+    return losses

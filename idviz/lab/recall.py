@@ -1,0 +1,313 @@
+"""Recall: which value went with this key, and which string stood there? Two tasks whose every answer is in the input.
+
+In both, a label sits on the position whose *next* token is the answer, so the shift is done here, once: compare the
+labels with the logits at the same positions. Everywhere else the label is −100, which ``cross_entropy`` skips.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from idviz.learned.checks import as_tokens, whole_number
+
+NO_LABEL = -100
+SPLITS = ("train", "held-out")
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """``tokens`` and ``labels`` (B, T) int64; one label a query, or one a token of a needle."""
+
+    tokens: Tensor
+    labels: Tensor
+
+    def to(self, device) -> Questions:
+        return Questions(self.tokens.to(device), self.labels.to(device))
+
+
+def recall_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy in nats a label: logits (B, T, V), labels (B, T) as they are, without a further shift."""
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=NO_LABEL)
+
+
+@dataclass(frozen=True)
+class RecallTask:
+    """Multi-query associative recall: k₁ v₁ … kₙ vₙ, ``distance`` fillers, then every key once, each before a filler.
+
+    Keys are the tokens from 0, values the next ones, fillers the last. Within a sequence no key and no value comes
+    twice. A binding (key, value) belongs to one split for good, whatever ``pairs`` and ``distance`` are.
+
+    Attributes
+    ----------
+    pairs, distance : int
+        n ≥ 1, and how many fillers stand between the last pair and the first query.
+    keys, values, fillers : int
+        How many tokens of each kind there are.
+    held_out : float
+        Share of each key's values that are never bound to it in training.
+    split_seed : int
+        Decides which these are.
+
+    Raises
+    ------
+    ValueError
+        A number out of range; more pairs than keys, or than either split has values for a key.
+    """
+
+    pairs: int = 4
+    distance: int = 0
+    keys: int = 64
+    values: int = 64
+    fillers: int = 1
+    held_out: float = 0.25
+    split_seed: int = 0
+
+    def __post_init__(self):
+        for name, low in (("pairs", 1), ("distance", 0), ("keys", 1), ("values", 2), ("fillers", 1), ("split_seed", 0)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), low))
+        if not 0 < self.held_out < 1:
+            raise ValueError(f"held_out must be between 0 and 1, not {self.held_out!r}")
+        kept = self.values - self.held
+        for name, room in (("keys", self.keys), ("held-out values a key", self.held), ("training values a key", kept)):
+            if self.pairs > room:
+                raise ValueError(f"pairs must be at most {room}, the number of {name}, not {self.pairs}")
+
+    @property
+    def held(self) -> int:
+        """Values of each key that are held out."""
+        return round(self.values * self.held_out)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.keys + self.values + self.fillers
+
+    @property
+    def length(self) -> int:
+        """Tokens a sequence."""
+        return 4 * self.pairs + self.distance
+
+    @property
+    def chance(self) -> float:
+        """Of guessing among all values."""
+        return 1 / self.values
+
+    @property
+    def chance_among_seen(self) -> float:
+        """Of guessing among the sequence's own values: remembering them without knowing whose they are."""
+        return 1 / self.pairs
+
+    def bindings(self, split: str) -> np.ndarray:
+        """(keys, values) bool: the bindings that occur in a split; the two splits share none and leave none out."""
+        if split not in SPLITS:
+            raise ValueError(f"split must be {' or '.join(map(repr, SPLITS))}, not {split!r}")
+        order = np.random.default_rng(self.split_seed).random((self.keys, self.values)).argsort(1)
+        return (order < self.held) == (split == "held-out")
+
+    def draw(self, sequences: int, generator: np.random.Generator, split: str = "train") -> Questions:
+        """Fresh sequences of a split, (``sequences``, ``length``)."""
+        B, n = whole_number("sequences", sequences), self.pairs
+        generator = _generator(generator)
+        allowed, rows = self.bindings(split), np.arange(B)
+        keys = generator.random((B, self.keys)).argsort(1)[:, :n]
+        values, free = np.empty((B, n), int), np.ones((B, self.values), bool)
+        for i in range(n):  # never stuck: each key has at least n values to choose from
+            values[:, i] = np.where(allowed[keys[:, i]] & free, generator.random(free.shape), -1).argmax(1)
+            free[rows, values[:, i]] = False
+        values += self.keys
+        tokens = generator.integers(self.keys + self.values, self.vocabulary, (B, self.length))
+        labels = np.full(tokens.shape, NO_LABEL)
+        tokens[:, 0 : 2 * n : 2], tokens[:, 1 : 2 * n : 2] = keys, values
+        order = generator.random((B, n)).argsort(1)
+        asked = slice(2 * n + self.distance, None, 2)
+        tokens[:, asked] = np.take_along_axis(keys, order, 1)
+        labels[:, asked] = np.take_along_axis(values, order, 1)
+        return Questions(torch.from_numpy(tokens), torch.from_numpy(labels))
+
+    def oracle(self, tokens: Tensor) -> Tensor:
+        """A Python dictionary's answers (B, T), from the tokens alone: all right, so every question can be answered."""
+        answers = torch.full_like(tokens, NO_LABEL)
+        for b, row in enumerate(tokens.tolist()):
+            known = {}
+            for t, token in enumerate(row):
+                after = row[t + 1] if t + 1 < len(row) else self.vocabulary - 1
+                if token < self.keys <= after < self.keys + self.values:
+                    known[token] = after
+                elif token in known:
+                    answers[b, t] = known[token]
+        return answers
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """``correct`` of ``asked``, with the accuracies of guessing beside it, and what was asked.
+
+    ``chance_among_seen`` is None where there is no choice to make among what was seen.
+    """
+
+    correct: int
+    asked: int
+    chance: float
+    chance_among_seen: float | None
+    about: dict
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.asked
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval, the questions taken as independent; it has a width at 0 and 100 % too."""
+        n, p, z = self.asked, self.accuracy, 1.96
+        centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
+        return max(0.0, (centre - half) / (1 + z * z / n)), min(1.0, (centre + half) / (1 + z * z / n))
+
+    def to_dict(self) -> dict:
+        """For JSON."""
+        numbers = {"accuracy": self.accuracy, "interval": list(self.interval)}
+        guesses = {"chance": self.chance, "chance_among_seen": self.chance_among_seen}
+        return {**numbers, "correct": self.correct, "asked": self.asked, **guesses, **self.about}
+
+
+@torch.no_grad()
+def predict(model, tokens: Tensor, *, batch: int = 64) -> Tensor:
+    """The likeliest next token at every position, (B, T), among the whole vocabulary."""
+    parts = tokens.to(model.device).split(whole_number("batch", batch))
+    return torch.cat([model(part)[0].argmax(-1) for part in parts]).cpu()
+
+
+def recall_accuracy(
+    model, task: RecallTask, *, split: str = "held-out", sequences: int = 256, seed: int = 0, batch: int = 64
+) -> Accuracy:
+    """Share of a model's right answers on fresh sequences of a split, each query counted.
+
+    Parameters
+    ----------
+    model : Decoder
+        Its vocabulary at least the task's.
+    task, split, sequences, seed
+        What is asked; the sequences are the same for a seed.
+
+    Raises
+    ------
+    ValueError
+        A vocabulary that is too small, a split that does not exist, a number out of range.
+    """
+    seed = whole_number("seed", seed, 0)
+    questions = task.draw(sequences, np.random.default_rng(seed), split)
+    found, wanted = predict(model, questions.tokens, batch=batch), questions.labels
+    asked = wanted != NO_LABEL
+    about = {"split": split, "pairs": task.pairs, "distance": task.distance, "sequences": len(wanted), "seed": seed}
+    correct = int((found == wanted)[asked].sum())
+    return Accuracy(correct, int(asked.sum()), task.chance, task.chance_among_seen, about)
+
+
+def recall_table(
+    model, task: RecallTask, *, pairs: Sequence[int] = (), distances: Sequence[int] = (), **options
+) -> list[Accuracy]:
+    """Accuracy on both splits over pairs × distances: the lengths trained on and others, side by side, with chance."""
+    changed = [replace(task, pairs=n, distance=d) for n in pairs or [task.pairs] for d in distances or [task.distance]]
+    return [recall_accuracy(model, other, split=split, **options) for other in changed for split in SPLITS]
+
+
+@dataclass(frozen=True)
+class NeedleTask:
+    """A needle in a haystack: one sentence ending in a number, hidden in real text; at the end, its beginning again.
+
+    Attributes
+    ----------
+    encode : callable
+        str -> list of int: the tokenizer. Cue, number and haystack are encoded apart, so that the answer's tokens are
+        the same in both places.
+    context : int
+        Tokens read in all; the last one is the last but one of the answer.
+    depth : float
+        0 puts the needle first, 1 right before the question.
+    cue : str
+    digits : int
+        Of the number, its first not 0.
+
+    Raises
+    ------
+    ValueError
+        A number out of range. When drawing: a context too short for needle and question, a haystack shorter than that.
+    """
+
+    encode: Callable[[str], Sequence[int]]
+    context: int
+    depth: float = 0.5
+    cue: str = "\nThe secret number is "
+    digits: int = 5
+
+    def __post_init__(self):
+        for name in ("context", "digits"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        if not 0 <= self.depth <= 1:
+            raise ValueError(f"depth must be from 0 to 1, not {self.depth!r}")
+        if not self.cue:
+            raise ValueError("cue must be a string of at least one character, not ''")
+
+    @property
+    def chance(self) -> float:
+        """Of guessing the whole number."""
+        return 1 / (9 * 10 ** (self.digits - 1))
+
+    def draw(self, haystack, sequences: int, generator: np.random.Generator) -> Questions:
+        """Fresh needles in fresh pieces of a haystack (tokens): (``sequences``, ``context``)."""
+        generator, hay = _generator(generator), as_tokens("haystack", haystack).cpu().numpy().astype(np.int64)
+        if hay.ndim != 1:
+            raise ValueError(f"haystack must be tokens in one row, not of shape {hay.shape}")
+        cue, rows, labels = list(self.encode(self.cue)), [], []
+        for _ in range(whole_number("sequences", sequences)):
+            low = 10 ** (self.digits - 1)
+            answer = list(self.encode(str(generator.integers(low, 10 * low))))
+            needle = [*cue, *answer]
+            room = self.context - len(needle) - len(needle) + 1
+            if room < 0:
+                raise ValueError(f"context {self.context} is too short: needle and question take {self.context - room}")
+            if room > hay.size:
+                raise ValueError(f"context {self.context} takes {room} tokens of haystack, which has only {hay.size}")
+            start = generator.integers(hay.size - room + 1)
+            piece, at = hay[start : start + room], round(self.depth * room)
+            rows.append(np.concatenate([piece[:at], needle, piece[at:], needle[:-1]]))
+            labels.append(np.full(self.context, NO_LABEL))
+            labels[-1][-len(answer) :] = answer
+        return Questions(torch.from_numpy(np.stack(rows)), torch.from_numpy(np.stack(labels)))
+
+    def oracle(self, tokens: Tensor) -> Tensor:
+        """Copies what followed the cue the first time, (B, T); −100 where the cue's first copy is still being read."""
+        cue, answers = list(self.encode(self.cue)), torch.full_like(tokens, NO_LABEL)
+        for b, row in enumerate(tokens.tolist()):
+            places = [t + len(cue) for t in range(len(row)) if row[t : t + len(cue)] == cue]
+            first, again = places[0], places[-1]
+            for t in range(again - 1, len(row)):
+                answers[b, t] = row[first + t - again + 1]
+        return answers
+
+
+def needle_accuracy(
+    model, task: NeedleTask, haystack, *, sequences: int = 64, seed: int = 0, batch: int = 8
+) -> Accuracy:
+    """Share of needles found, all tokens of the number right, each predicted after the true earlier ones."""
+    seed = whole_number("seed", seed, 0)
+    questions = task.draw(haystack, sequences, np.random.default_rng(seed))
+    found, wanted = predict(model, questions.tokens, batch=batch), questions.labels
+    about = {"context": task.context, "depth": task.depth, "digits": task.digits, "cue": task.cue, "seed": seed}
+    return Accuracy(exact_strings(found, wanted), len(wanted), task.chance, None, about)
+
+
+def exact_strings(found: Tensor, wanted: Tensor) -> int:
+    """Rows in which every labelled position is right: half a number is no number."""
+    return int(((found == wanted) | (wanted == NO_LABEL)).all(1).sum())
+
+
+def _generator(generator) -> np.random.Generator:
+    if not isinstance(generator, np.random.Generator):
+        raise ValueError(f"generator must be a numpy Generator, not {type(generator).__name__}")
+    return generator

@@ -1,0 +1,50 @@
+"""The model that knows no context: how often each token occurs. A length curve that is not flat for it is wrong."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from idviz.learned.checks import as_tokens, whole_number
+from idviz.learned.decoder import check_vocabulary
+
+
+class Unigram(nn.Module):
+    """p(token) = (count + 1)/(tokens + V), whatever came before; ``forward`` is called as the Decoder's is.
+
+    Parameters
+    ----------
+    tokens : (T,) int sequence, array or Tensor
+        The text to count in; an empty one makes every token equally likely.
+    vocabulary : int
+        V.
+
+    Raises
+    ------
+    ValueError
+        Tokens that are not whole numbers in one row, or outside the vocabulary.
+    """
+
+    def __init__(self, tokens, vocabulary: int):
+        super().__init__()
+        V = whole_number("vocabulary", vocabulary)
+        tokens = as_tokens("tokens", tokens)
+        if tokens.ndim != 1 or (len(tokens) and tokens.dtype not in (torch.int32, torch.int64)):
+            raise ValueError(
+                f"tokens must be whole numbers in one row, not {tokens.dtype} of shape {tuple(tokens.shape)}"
+            )
+        tokens = tokens.long()
+        check_vocabulary(tokens, V)
+        counts = torch.bincount(tokens, minlength=V).double() + 1
+        self.vocabulary = V
+        self.register_buffer("log_p", (counts / counts.sum()).log())
+
+    @property
+    def device(self) -> torch.device:
+        return self.log_p.device
+
+    def forward(self, tokens: Tensor, state=None, *, chunk: int | None = None, last_only: bool = False):
+        """The same logits (B, T, V) at every position, (B, 1, V) with ``last_only``, and an empty state."""
+        check_vocabulary(tokens, self.vocabulary)
+        batch, T = tokens.shape
+        return self.log_p.expand(batch, 1 if last_only else T, -1), ()
