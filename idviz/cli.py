@@ -1,10 +1,11 @@
-"""The ``idviz`` command: app, lab, doctor, bench, sizes."""
+"""The ``idviz`` command: app, lab, doctor, bench, sizes, train."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -113,6 +114,43 @@ def sizes() -> None:
             raise
         raise _fail("the learned half needs torch: pip install -c constraints.txt 'idviz[learned]'") from None
     print_sizes()
+
+
+@app.command()
+def train(
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; without one, the defaults.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder instead.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or auto, whatever the file says.")] = None,
+) -> None:
+    """Train a small language model; Ctrl-C saves and ends, --resume goes on."""
+    try:
+        from idviz.lab import config as configs
+        from idviz.lab import training
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "accelerate", "tokenizers", "safetensors", "tqdm"):
+            raise
+        raise _fail(f"training needs {error.name}: pip install -c constraints.txt 'idviz[learned,lab]'") from None
+    if (out is None) == (resume is None) or (resume is not None and config is not None):
+        raise _fail("give either --out with a new folder (and a TOML file, if you like), or --resume with a run's")
+    try:
+        if resume is not None:
+            done = training.resume(resume, device=device)
+        else:
+            settings = configs.load(config) if config is not None else configs.TrainingConfig()
+            if device is not None:
+                settings = replace(settings, device=device)
+            done = training.train(settings, out)
+    except ValueError as error:
+        raise _fail(error) from None
+    except training.NotFinite as error:
+        raise _fail(error, 1) from None
+    if int(os.environ.get("RANK", "0")):
+        return
+    said = "stopped and saved" if done.stopped else "done"
+    typer.echo(f"{said}: step {done.step:,}, {done.tokens_seen:,} tokens seen, in {done.folder}")
+    if done.stopped:
+        typer.echo(f"go on with: idviz train --resume {done.folder}")
 
 
 def main() -> None:

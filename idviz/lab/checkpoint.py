@@ -1,0 +1,203 @@
+"""Checkpoints that are whole or not there: weights in safetensors, the rest safe to load, no silent way out.
+
+A run's folder ``checkpoints`` holds ``step-00000200/`` with ``model.safetensors``, ``state.pt`` and ``checkpoint.json``
+(step, tokens seen, the decoder, the files' sizes). A new one is written beside it under a name that starts with a dot,
+flushed to the disk, and renamed; only then the one before goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from idviz.learned import Decoder, DecoderConfig
+
+WEIGHTS, STATE, ABOUT = "model.safetensors", "state.pt", "checkpoint.json"
+_PREFIXES = ("_orig_mod.", "module.")  # of torch.compile and of DistributedDataParallel
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where it is, what ``checkpoint.json`` says, and (from :func:`read`) weights and state."""
+
+    path: Path
+    step: int
+    tokens_seen: int
+    decoder: DecoderConfig
+    weights: dict[str, Tensor]
+    state: dict
+
+
+def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen: int) -> Path:
+    """Write ``folder/step-…`` whole, then remove the ones before it.
+
+    Parameters
+    ----------
+    folder : Path
+        A run's ``checkpoints``; made if missing.
+    model : Decoder
+        Compiled or wrapped, its prefixes are taken off.
+    state : dict
+        Tensors, numbers, text, lists and dicts of them: the optimiser's state and the random generators'.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{step:08d}"
+    if path.exists():
+        raise ValueError(f"checkpoint {str(path)!r} is there already; nothing is written over")
+    tidy(folder)
+    unfinished = folder / f".writing-{path.name}"
+    unfinished.mkdir()
+    weights = {bare(name): tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    save_file(weights, unfinished / WEIGHTS)
+    torch.save(state, unfinished / STATE)
+    inner = model
+    while not isinstance(inner, Decoder):
+        inner = getattr(inner, "_orig_mod", None) or inner.module
+    about = {"format": _FORMAT, "step": step, "tokens_seen": tokens_seen, "decoder": inner.config.to_dict()}
+    about["bytes"] = {name: (unfinished / name).stat().st_size for name in (WEIGHTS, STATE)}
+    (unfinished / ABOUT).write_text(json.dumps(about, indent=2), "utf-8")
+    for name in (WEIGHTS, STATE, ABOUT):
+        _flush(unfinished / name)
+    _flush(unfinished)
+    unfinished.rename(path)
+    _flush(folder)
+    for older in _steps(folder):
+        if older != path:
+            _remove(older)
+    return path
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest checkpoint under ``checkpoints``, or None; half-written ones have other names."""
+    found = _steps(folder)
+    return found[-1] if found else None
+
+
+def read(path: str | Path) -> Checkpoint:
+    """A checkpoint, on the CPU.
+
+    Raises
+    ------
+    ValueError
+        It is missing, cut short or not a checkpoint; the file is named, and no other checkpoint is taken instead.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise ValueError(f"checkpoint {str(path)!r} does not exist")
+    try:
+        about = json.loads((path / ABOUT).read_bytes())
+        step, seen, sizes = about["step"], about["tokens_seen"], about["bytes"]
+        config, version = DecoderConfig(**about["decoder"]), about["format"]
+    except OSError as error:
+        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} is damaged: {error!r}") from None
+    if version != _FORMAT:
+        raise ValueError(f"checkpoint {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
+    for name in (WEIGHTS, STATE):
+        file = path / name
+        if not file.is_file():
+            raise ValueError(f"checkpoint file {str(file)!r} is missing")
+        if file.stat().st_size != sizes.get(name):
+            raise ValueError(
+                f"checkpoint file {str(file)!r} is damaged: {file.stat().st_size:,} bytes, not {sizes.get(name)!r}"
+            )
+    weights = read_weights(path / WEIGHTS)
+    try:
+        state = torch.load(path / STATE, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises whatever the unpickler or the archive's reader met
+        raise ValueError(f"checkpoint file {str(path / STATE)!r} is damaged: {error}") from None
+    return Checkpoint(path, step, seen, config, weights, state)
+
+
+def read_weights(path: str | Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, prefixes of wrappers taken off. Raises ``ValueError`` naming the file."""
+    try:
+        found = load_file(path)
+    except FileNotFoundError:
+        raise ValueError(f"weights {str(path)!r} do not exist") from None
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"weights {str(path)!r} are damaged or no safetensors: {error}") from None
+    return {bare(name): tensor for name, tensor in found.items()}
+
+
+def load_weights(model: nn.Module, weights: dict[str, Tensor], source: object = "weights") -> None:
+    """Put weights into a model, compiled or not. Raises ``ValueError`` for a missing, an unknown or a misshapen key."""
+    given = {bare(name): tensor for name, tensor in weights.items()}
+    wanted = {bare(name): (name, tensor) for name, tensor in model.state_dict().items()}
+    missing, unknown = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+    if missing or unknown:
+        raise ValueError(
+            f"{source} do not fit the model: missing {', '.join(missing) or 'none'}; "
+            f"unknown {', '.join(unknown) or 'none'}"
+        )
+    for name, (_, tensor) in wanted.items():
+        if tensor.shape != given[name].shape:
+            raise ValueError(
+                f"{source} do not fit the model: {name} has shape {tuple(given[name].shape)}, not {tuple(tensor.shape)}"
+            )
+    model.load_state_dict({own: given[name] for name, (own, _) in wanted.items()}, strict=True)
+
+
+def decoder(path: str | Path, device="cpu") -> Decoder:
+    """The trained decoder of a checkpoint, ready to evaluate."""
+    found = read(path)
+    model = Decoder(found.decoder)
+    load_weights(model, found.weights, f"weights {str(found.path / WEIGHTS)!r}")
+    return model.to(device).eval()
+
+
+def bare(name: str) -> str:
+    """A parameter's name without the prefixes that wrappers put before it."""
+    while True:
+        for prefix in _PREFIXES:
+            if name.startswith(prefix):
+                name = name.removeprefix(prefix)
+                break
+        else:
+            return name
+
+
+def tidy(folder: Path) -> None:
+    """Remove what a killed process left half written or half removed."""
+    for pattern in (".writing-*", ".removing-*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path)
+
+
+def _steps(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("step-*") if path.is_dir())
+
+
+def _remove(path: Path) -> None:
+    leaving = path.with_name(f".removing-{path.name}")  # renamed first, so that it is never half there under its name
+    path.rename(leaving)
+    shutil.rmtree(leaving)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems cannot flush a folder
+        if not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A small file, whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(text, "utf-8")
+    _flush(unfinished)
+    unfinished.replace(path)

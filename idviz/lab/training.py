@@ -1,0 +1,270 @@
+"""Training a decoder: one loop on ``accelerate``, for a CPU, a card, or several by ``accelerate launch``.
+
+The batch of a step depends on (seed, step) alone, and so does the learning rate: a run that is stopped, even killed,
+goes on from its last checkpoint as if nothing had happened.
+
+Several cards, or processes of a CPU: ``accelerate launch --multi_gpu --num_processes 2 -m idviz train run.toml --out
+runs/x``. (With accelerate's own ``--cpu`` there is one process, whatever the number; say ``device = "cpu"`` instead.)
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from idviz.lab import checkpoint, config, corpus
+from idviz.lab.config import TrainingConfig
+from idviz.lab.runs import CHECKPOINTS, CONFIG, METRICS, TOKENIZER, Metrics, begin, load_data
+from idviz.learned import Decoder, build, parameter_groups, pick_device
+
+
+class NotFinite(ArithmeticError):
+    """The loss or the gradient is NaN or infinite; the last checkpoint is as it was."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a run stands: steps done, tokens seen, whether it was stopped early, its last training loss in nats."""
+
+    folder: Path
+    step: int
+    tokens_seen: int
+    stopped: bool
+    loss: float | None
+
+
+# -- what a step sees -------------------------------------------------------------------------------------------------
+def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> np.ndarray:
+    """(size, length + 1) windows at random places: the inputs, and one token on the targets. Of (seed, step) alone."""
+    starts = np.random.default_rng([seed, step]).integers(0, len(tokens) - length, size)
+    return tokens[starts[:, None] + np.arange(length + 1)]
+
+
+def learning_rate_factor(step: int, settings: TrainingConfig) -> float:
+    """Times the learning rate at a step (from 0): a straight warm-up, then half a cosine to ``final_fraction``."""
+    if step < settings.warmup:
+        return (step + 1) / settings.warmup
+    done = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
+    return settings.final_fraction + (1 - settings.final_fraction) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def loss_of(model, windows: Tensor) -> Tensor:
+    """Mean cross-entropy in nats a token: windows (B, T+1), every position predicts the next."""
+    logits, _ = model(windows[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1).float(), windows[:, 1:].flatten())
+
+
+@torch.no_grad()
+def validation_loss(model, tokens: np.ndarray, settings: TrainingConfig, device: torch.device) -> float:
+    """Nats a token over windows spread evenly over the held-out text, the same at every call."""
+    length = min(settings.tokens, len(tokens) - 1)
+    starts = np.unique(np.linspace(0, len(tokens) - length - 1, settings.validation_windows).astype(np.int64))
+    windows = tokens[starts[:, None] + np.arange(length + 1)]
+    total = 0.0
+    for piece in np.array_split(windows, math.ceil(len(windows) / settings.batch)):
+        total += loss_of(model, torch.from_numpy(piece).to(device)).item() * len(piece)
+    return total / len(windows)
+
+
+# -- the loop ---------------------------------------------------------------------------------------------------------
+def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) -> Outcome:
+    """Start a run in a new folder; its results: config.toml, run.json, tokenizer.json, metrics.jsonl, checkpoints/.
+
+    Raises
+    ------
+    ValueError
+        The folder has something in it; bad text.
+    NotFinite
+        The loss or the gradient is NaN or infinite.
+    """
+    folder = Path(folder)
+    paths = {"text": settings.text, "tokenizer": settings.tokenizer}
+    settings = replace(  # the copy beside the results is read from another folder
+        settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and path != corpus.PLAYS}
+    )
+    with _accelerator(settings) as accelerator:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(
+                f"folder {str(folder)!r} is not empty; nothing is written over: resume it, or name another"
+            )
+        accelerator.wait_for_everyone()  # all have looked before the first writes
+        data = load_data(settings)
+        if accelerator.is_main_process:
+            folder.mkdir(parents=True, exist_ok=True)
+            checkpoint.write_text(folder / CONFIG, settings.to_toml())
+            begin(settings, folder, data, accelerator.device, accelerator.num_processes)
+        return _run(settings, folder, data, accelerator, None, quiet)
+
+
+def resume(folder: str | Path, *, device: str | None = None, quiet: bool = False) -> Outcome:
+    """Go on with a run from its newest checkpoint, or from the start where it has none yet.
+
+    Raises
+    ------
+    ValueError
+        No run there, a damaged checkpoint, or a text that has changed since.
+    NotFinite
+        As :func:`train`.
+    """
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise ValueError(f"folder {str(folder)!r} holds no run: {CONFIG} is missing")
+    settings = config.load(folder / CONFIG)
+    if device is not None:
+        settings = replace(settings, device=device)
+    with _accelerator(settings) as accelerator:
+        newest = checkpoint.latest(folder / CHECKPOINTS)
+        found = checkpoint.read(newest) if newest else None
+        kept = folder / TOKENIZER
+        if found and not kept.is_file():
+            raise ValueError(f"folder {str(folder)!r}: {TOKENIZER} is missing")
+        data = load_data(settings, kept if kept.is_file() else None)
+        if found and found.state["text"] != data.fingerprint:
+            raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} began with")
+        accelerator.wait_for_everyone()
+        if accelerator.is_main_process:
+            checkpoint.tidy(folder / CHECKPOINTS)
+            if not found:  # it was stopped before its first checkpoint, perhaps while it began
+                begin(settings, folder, data, accelerator.device, accelerator.num_processes)
+        return _run(settings, folder, data, accelerator, found, quiet)
+
+
+def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
+    model = build(settings.decoder(data.tokenizer.vocabulary), device=accelerator.device, seed=settings.seed)
+    groups = parameter_groups(
+        model, settings.learning_rate, core_lr=settings.core_learning_rate, weight_decay=settings.weight_decay
+    )
+    groups = [group for group in groups if group["params"]]
+    rates = [group["lr"] for group in groups]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=1e-8)
+    step = seen = 0
+    if found:
+        checkpoint.load_weights(model, found.weights, f"weights {str(found.path / checkpoint.WEIGHTS)!r}")
+        optimizer.load_state_dict(found.state["optimizer"])
+        _set_random(found.state["random"])
+        step, seen = found.step, found.tokens_seen
+    model, optimizer = accelerator.prepare(model, optimizer)
+    bare: Decoder = accelerator.unwrap_model(model)
+    main = accelerator.is_main_process
+    metrics = Metrics(folder / METRICS, step) if main else None
+    # batches are drawn whole, then shared out: any number of processes and pieces sees the same tokens
+    world, rank, pieces = accelerator.num_processes, accelerator.process_index, settings.accumulate
+    if settings.batch % (world * pieces):
+        raise ValueError(f"batch must be a multiple of processes × accumulate = {world * pieces}, not {settings.batch}")
+    bar = tqdm(total=settings.steps, initial=step, unit="step", disable=quiet or not main, dynamic_ncols=True)
+    saved, loss, stop = step, None, False
+    model.train()
+    with _stop_signals() as asked:
+        while step < settings.steps and not stop:
+            began = time.perf_counter()
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * learning_rate_factor(step, settings)
+            windows = batch(data.training, settings.seed, step, settings.batch, settings.tokens)[rank::world]
+            windows = torch.from_numpy(windows).to(accelerator.device)
+            total = torch.zeros(2, device=accelerator.device)  # loss, and whether to stop
+            for piece in windows.chunk(pieces):
+                with accelerator.accumulate(model):
+                    part = loss_of(model, piece)
+                    accelerator.backward(part)  # divides by the number of pieces
+                    total[0] += part.detach() / pieces
+            total[1] = float(asked.is_set())
+            norm = accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+            loss, stopping = accelerator.reduce(total, "mean").tolist()
+            if not (math.isfinite(loss) and math.isfinite(norm)):
+                bar.close()
+                raise NotFinite(
+                    f"step {step + 1}: the loss is {loss}, the gradient's norm {float(norm)}; stopped without saving, "
+                    f"the last checkpoint is that of step {saved}. A lower learning_rate or a longer warmup may help"
+                )
+            optimizer.step()
+            optimizer.zero_grad()
+            step, seen, stop = step + 1, seen + settings.batch * settings.tokens, stopping > 0
+            speed = settings.batch * settings.tokens / (time.perf_counter() - began)
+            bar.update()
+            bar.set_postfix_str(f"loss {loss:.3f} nats, {speed:,.0f} tokens/s")
+            if not main:
+                continue
+            line = {"step": step, "loss": loss, "gradient_norm": float(norm), "learning_rate": rates[0]}
+            line["learning_rate"] *= learning_rate_factor(step - 1, settings)
+            line |= {"tokens_seen": seen, "tokens_per_second": round(speed)}
+            if step % settings.validate_every == 0 or step == settings.steps:
+                line["validation_loss"] = validation_loss(bare, data.validation, settings, accelerator.device)
+            metrics.write(line)
+            if step % settings.save_every == 0 or step == settings.steps or stop:
+                state = {
+                    "optimizer": optimizer.state_dict(),
+                    "random": _random(accelerator.device),
+                    "text": data.fingerprint,
+                }
+                checkpoint.save(folder / CHECKPOINTS, model=bare, state=state, step=step, tokens_seen=seen)
+                saved = step
+    bar.close()
+    accelerator.wait_for_everyone()
+    return Outcome(folder, step, seen, stop and step < settings.steps, loss)
+
+
+# -- what surrounds it ------------------------------------------------------------------------------------------------
+@contextmanager
+def _accelerator(settings: TrainingConfig):
+    device = pick_device(settings.device)
+    low = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    low = settings.precision == "bfloat16" or (settings.precision == "auto" and low)
+    accelerator = Accelerator(
+        cpu=device.type == "cpu",
+        mixed_precision="bf16" if low else "no",
+        gradient_accumulation_steps=settings.accumulate,
+    )
+    try:
+        yield accelerator
+    finally:
+        accelerator.free_memory()
+        if accelerator.num_processes > 1:
+            accelerator.end_training()
+        else:  # the next run of this process may be on another device
+            AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@contextmanager
+def _stop_signals():
+    """An event that SIGINT and SIGTERM set; a second one does what it always did."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
+        yield asked
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number, frame):
+        asked.set()
+        signal.signal(number, before[number])
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _random(device: torch.device) -> dict:
+    state = {"cpu": torch.get_rng_state()}
+    return state | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+
+
+def _set_random(state: dict) -> None:
+    torch.set_rng_state(state["cpu"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])

