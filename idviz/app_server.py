@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
+import time
+import webbrowser
 from pathlib import Path
 
 SERVER_FLAGS = (
@@ -24,6 +28,28 @@ def app_folder() -> Path:
         if (folder / "main.py").is_file():
             return folder
     raise FileNotFoundError(f"the app's main.py is neither in {package / '_app'} nor in {package.parent / 'app'}")
+
+
+def free_port(first: int = 8501, tries: int = 100) -> int:
+    """The first port from ``first`` on that nobody listens to on this machine. ``ValueError`` after ``tries``."""
+    for port in range(first, first + tries):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+    raise ValueError(f"no port from {first} to {first + tries - 1} is free; name one with --port")
+
+
+def open_when_ready(port: int, patience: float = 60.0) -> bool:
+    """Open the app in a person's browser once it answers; nothing where there is no screen. Whether one was opened."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return webbrowser.open(f"http://127.0.0.1:{port}")
+        time.sleep(0.2)
+    return False
 
 
 def command(port: int | None = None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -55,12 +56,19 @@ Port = Annotated[int | None, typer.Option(min=1024, max=65535, help="Port on thi
 
 
 @app.command("app")
-def app_command(port: Port = None) -> None:
-    """Open the Streamlit app (on this machine only)."""
-    from idviz.app_server import command
+def app_command(
+    port: Port = None,
+    browser: Annotated[bool, typer.Option(help="Open it in your browser.")] = True,
+) -> None:
+    """Serve the Streamlit app, on this machine only, and open it in your browser."""
+    from idviz.app_server import command, free_port, open_when_ready
 
     try:
-        _serve(command(port))
+        port = free_port() if port is None else port
+        line = command(port)
+        if browser:
+            threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
+        _serve(line)
     except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
         raise _fail(error) from None
 

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from idviz.app_server import SERVER_FLAGS, app_folder, command
+from idviz.app_server import SERVER_FLAGS, app_folder, command, free_port, open_when_ready
 
 
 def test_app_folder_has_main():
@@ -56,3 +56,32 @@ def test_start_up_log_is_clean(tmp_path):
     text = log.read_text()
     for word in ("Warning", "WARNING", "Error", "ERROR", "Traceback", "External URL", "Network URL", "deprecat"):
         assert word not in text, text
+
+
+def test_a_free_port_is_one_that_nobody_listens_to():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        found = free_port(port)
+        assert found > port
+        with pytest.raises(ValueError, match=f"no port from {port} to {port} is free"):
+            free_port(port, tries=1)
+
+
+def test_the_browser_opens_once_the_app_answers_and_only_where_there_is_a_screen(monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        assert not open_when_ready(port)  # no screen
+        monkeypatch.setenv("DISPLAY", ":0")
+        assert not open_when_ready(port, patience=0.3)  # nobody answers yet
+        assert opened == []
+        server.listen()
+        assert open_when_ready(port)
+    assert opened == [f"http://127.0.0.1:{port}"]
