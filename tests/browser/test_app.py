@@ -122,9 +122,11 @@ def test_the_back_button_goes_back(page, app, quiet):
     open_page(page, f"{app}/basis")
     slider = page.get_by_role("slider", name=re.compile("Order"))
     start = int(slider.input_value())
-    slider.focus()
-    for step in (1, 2):
+    for step in (1, 2):  # one after the other: each becomes an entry in the browser's history once its run is over
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=WAIT)
+        slider.focus()
         page.keyboard.press("ArrowRight")
+        expect(slider.first).to_have_value(str(start + step), timeout=WAIT)
         page.wait_for_url(re.compile(rf"order={start + step}\b"), timeout=WAIT)
     for value in (start + 1, start):
         page.go_back()
