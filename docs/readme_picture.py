@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from idviz.app_server import command
+from idviz.app_server import command, free_port
 
 OUT = Path(__file__).with_name("app.png")
 VIEW = "memory?order=32&instant=620"
@@ -30,9 +29,7 @@ def main() -> int:
     if chromium is None:
         print("no Chromium on this machine (Debian: apt-get install chromium fonts-dejavu-core)", file=sys.stderr)
         return 1
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         server = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=folder)
         try:
