@@ -180,10 +180,15 @@ def load(path: str | Path) -> TrainingConfig:
             raise ValueError(
                 f"config {str(path)!r}: unknown key {name!r} (value {value!r}){hint} Known: {', '.join(known)}"
             )
-    for name in ("text", "tokenizer"):
-        if _text(values.get(name)) and values[name] != PLAYS:
-            values[name] = str((path.parent / values[name]).resolve())
+    relative_to(values, path.parent)
     try:
         return TrainingConfig(**values)
     except ValueError as error:
         raise ValueError(f"config {str(path)!r}: {error}") from None
+
+
+def relative_to(values: dict, folder: Path) -> None:
+    """Make the paths among a file's values start from the file's folder."""
+    for name in ("text", "tokenizer"):
+        if _text(values.get(name)) and values[name] != PLAYS:
+            values[name] = str((folder / values[name]).resolve())

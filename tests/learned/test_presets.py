@@ -21,8 +21,8 @@ def rows():
 
 def test_parameter_counts_and_state_budgets(rows):
     """Built on the meta device: within 2 % of each other, 5 % of nominal; Interdomain and S4D hold as much (E20)."""
-    assert [row.scale for row in rows[:: len(MIXERS)]] == ["tiny", "small", "125M", "350M", "760M", "1.3B"]
-    nominal = {"small": 30e6, "125M": 125e6, "350M": 350e6, "760M": 760e6, "1.3B": 1.3e9}
+    assert [row.scale for row in rows[:: len(MIXERS)]] == ["nano", "tiny", "small", "125M", "350M", "760M", "1.3B"]
+    nominal = {"nano": 0.53e6, "small": 30e6, "125M": 125e6, "350M": 350e6, "760M": 760e6, "1.3B": 1.3e9}
     for scale, group in groupby(rows, key=lambda row: row.scale):
         by_mixer = {row.mixer: row for row in group}
         assert list(by_mixer) == list(MIXERS)
@@ -35,7 +35,7 @@ def test_parameter_counts_and_state_budgets(rows):
         assert by_mixer["interdomain"].state == by_mixer["s4d"].state
         config = by_mixer["softmax"].config
         assert by_mixer["softmax"].state == 2 * 4096 * config.dim
-        assert config.vocabulary == {"tiny": 1024, "small": 8192}.get(scale, 32_000)
+        assert config.vocabulary == {"nano": 1024, "tiny": 1024, "small": 8192}.get(scale, 32_000)
         shapes = {
             (row.config.vocabulary, row.config.dim, row.config.depth, row.config.heads) for row in by_mixer.values()
         }
@@ -78,7 +78,7 @@ def test_another_vocabulary_keeps_the_count():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("huge",), {}, "scale must be one of tiny, small, 125M, 350M, 760M, 1.3B, not 'huge'"),
+        (("huge",), {}, "scale must be one of nano, tiny, small, 125M, 350M, 760M, 1.3B, not 'huge'"),
         (("tiny", "rnn"), {}, "mixer must be one of interdomain, s4d, softmax, linear, not 'rnn'"),
         (("tiny", "s4d"), {"readout": "fixed"}, "the s4d mixer takes the options modes, .* not 'readout'"),
         (("tiny",), {"vocabulary": 0}, "vocabulary must be a whole number of at least 1, not 0"),

@@ -1,0 +1,168 @@
+"""Trained models: those that idviz carries, by name, and anybody's own, by folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from safetensors.torch import save_file
+
+from idviz.lab import checkpoint, config, runs
+from idviz.lab.checkpoint import write_text
+from idviz.lab.tokenizer import Tokenizer
+from idviz.learned import Decoder, DecoderConfig, pick_device
+
+FOLDER = Path(__file__).parents[1] / "pretrained"
+WEIGHTS, ABOUT, TOKENIZER = checkpoint.WEIGHTS, "model.json", runs.TOKENIZER
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A decoder with trained weights, ready to evaluate, its tokenizer, and how it came about.
+
+    Attributes
+    ----------
+    name : str
+    decoder : Decoder
+        Its parameters take no gradients.
+    tokenizer : Tokenizer
+    about : dict
+        Decoder, training configuration, seed, commit, versions, tokens seen, loss on held-out text.
+    """
+
+    name: str
+    decoder: Decoder
+    tokenizer: Tokenizer
+    about: dict
+
+    @property
+    def mixer(self) -> str:
+        return self.decoder.config.mixer
+
+    @property
+    def trained_at(self) -> int:
+        """Context length in training, in tokens."""
+        return self.about["training"]["tokens"]
+
+    @property
+    def held_out(self) -> tuple[str, ...]:
+        """Names of the documents that it never saw; empty where the last part of each was held out."""
+        return tuple(config.TrainingConfig(**self.about["training"]).held_out_names)
+
+
+def names() -> tuple[str, ...]:
+    """The models that idviz carries."""
+    return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ABOUT}")))
+
+
+def load(name: str | Path, *, device="auto") -> TrainedModel:
+    """A trained model: one that idviz carries by its name, or a folder: a run's, a checkpoint's, or a bundle.
+
+    Parameters
+    ----------
+    name : str or Path
+        "interdomain-tiny" and its like (see :func:`names`), or a path.
+    device : str
+        "auto", "cpu" or "cuda".
+
+    Raises
+    ------
+    ValueError
+        Nothing of that name; a file that is missing, damaged, or does not fit.
+    """
+    device = pick_device(device)
+    path = FOLDER / str(name)
+    if str(name) not in names():
+        path = Path(name)
+        if not path.is_dir():
+            raise ValueError(f"model {str(name)!r} is unknown; give a folder, or one of {', '.join(names()) or 'none'}")
+        if not (path / ABOUT).is_file():
+            return _from_run(path, device)
+    try:
+        about = json.loads((path / ABOUT).read_text("utf-8"))
+        shape, version = DecoderConfig(**about["decoder"]), about["format"]
+        about["training"]["tokens"]
+    except OSError as error:
+        raise ValueError(f"model file {str(path / ABOUT)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"model file {str(path / ABOUT)!r} is damaged: {error!r}") from None
+    if version != _FORMAT:
+        raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
+    model = Decoder(shape)
+    checkpoint.load_weights(model, checkpoint.read_weights(path / WEIGHTS), f"weights {str(path / WEIGHTS)!r}")
+    return _ready(path.name, model, Tokenizer.load(path / TOKENIZER), about, device)
+
+
+@lru_cache(maxsize=8)
+def shared(name: str) -> TrainedModel:
+    """:func:`load` on the CPU, once a process; never to be changed by anyone who gets it."""
+    return load(name, device="cpu")
+
+
+def bundle(run: str | Path, name: str, folder: str | Path = FOLDER, **measured) -> Path:
+    """Make a folder of a finished run that :func:`load` reads: weights, tokenizer, model.json, nothing else.
+
+    Parameters
+    ----------
+    run : path
+        A run's folder.
+    name : str
+        Of the new folder under ``folder``.
+    **measured
+        What else model.json should hold: the loss on held-out text …
+
+    Raises
+    ------
+    ValueError
+        No run there, or a folder of that name already.
+    """
+    found, path = load(run, device="cpu"), Path(folder) / name
+    if path.exists():
+        raise ValueError(f"folder {str(path)!r} is there already; nothing is written over")
+    path.mkdir(parents=True)
+    weights = {name: tensor.contiguous() for name, tensor in found.decoder.state_dict().items()}
+    save_file(weights, path / WEIGHTS)
+    found.tokenizer.save(path / TOKENIZER)
+    write_text(path / ABOUT, json.dumps({**found.about, **measured}, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def _from_run(path: Path, device) -> TrainedModel:
+    run = path.parent.parent if path.parent.name == runs.CHECKPOINTS else path
+    newest = path if run is not path else checkpoint.latest(run / runs.CHECKPOINTS)
+    if not (run / runs.CONFIG).is_file():
+        raise ValueError(f"folder {str(path)!r} holds no model: neither {ABOUT} nor {runs.CONFIG} is there")
+    if newest is None:
+        raise ValueError(f"folder {str(path)!r} holds a run without a checkpoint yet")
+    settings, found = config.load(run / runs.CONFIG), checkpoint.read(newest)
+    model = Decoder(found.decoder)
+    checkpoint.load_weights(model, found.weights, f"weights {str(newest / checkpoint.WEIGHTS)!r}")
+    try:
+        began = json.loads((run / runs.RUN).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"run file {str(run / runs.RUN)!r} cannot be read: {error}") from None
+    kept = ("seed", "commit", "versions", "device", "threads", "training_tokens", "validation_tokens", "text_sha256")
+    training = settings.to_dict()
+    if training["text"] != config.PLAYS:
+        training["text"] = Path(training["text"]).name  # no folders of this machine go along
+    training.pop("tokenizer", None)
+    about = {
+        "format": _FORMAT,
+        "decoder": found.decoder.to_dict(),
+        "training": training,
+        "step": found.step,
+        "tokens_seen": found.tokens_seen,
+        **{name: began.get(name) for name in kept},
+    }
+    return _ready(run.name, model, Tokenizer.load(run / runs.TOKENIZER), about, device)
+
+
+def _ready(name, model, tokenizer, about, device) -> TrainedModel:
+    if tokenizer.vocabulary != model.config.vocabulary:
+        raise ValueError(
+            f"model {name!r} has {model.config.vocabulary} tokens, its tokenizer {tokenizer.vocabulary}; they must agree"
+        )
+    return TrainedModel(name, model.requires_grad_(False).to(device).eval(), tokenizer, about)
