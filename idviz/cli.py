@@ -1,4 +1,4 @@
-"""The ``idviz`` command: app, lab, doctor, bench, sizes, train."""
+"""The ``idviz`` command: app, lab, doctor, bench, sizes, and from :mod:`idviz.cli_lab` what trains and measures."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import idviz
+from idviz import cli_lab
+from idviz.cli_parts import fail, plainly
 
 app = typer.Typer(
     name="idviz",
@@ -35,11 +36,6 @@ def _common(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     pass
-
-
-def _fail(message: object, code: int = 2) -> typer.Exit:
-    typer.echo(f"idviz: {message}", err=True)
-    return typer.Exit(code)
 
 
 def _serve(command: list[str]) -> None:
@@ -70,7 +66,7 @@ def app_command(
             threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
         _serve(line)
     except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
-        raise _fail(error) from None
+        raise fail(error) from None
 
 
 @app.command()
@@ -84,7 +80,7 @@ def lab(
     try:
         _serve(command(port, folder=folder))
     except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
-        raise _fail(error) from None
+        raise fail(error) from None
 
 
 @app.command()
@@ -108,57 +104,20 @@ def bench(
     try:
         missed = run(only=only, json_path=json, device=device)
     except ValueError as error:
-        raise _fail(error) from None
+        raise fail(error) from None
     raise typer.Exit(1 if missed else 0)
 
 
 @app.command()
 def sizes() -> None:
     """Print the decoder's sizes: parameters and state of every mixer at every scale."""
-    try:
+    with plainly("the learned half", extras="learned"):
         from idviz.learned.presets import print_sizes
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise _fail("the learned half needs torch: pip install -c constraints.txt 'idviz[learned]'") from None
-    print_sizes()
+
+        print_sizes()
 
 
-@app.command()
-def train(
-    config: Annotated[Path | None, typer.Argument(help="A TOML file; without one, the defaults.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder instead.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda or auto, whatever the file says.")] = None,
-) -> None:
-    """Train a small language model; Ctrl-C saves and ends, --resume goes on."""
-    try:
-        from idviz.lab import config as configs
-        from idviz.lab import training
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "accelerate", "tokenizers", "safetensors", "tqdm"):
-            raise
-        raise _fail(f"training needs {error.name}: pip install -c constraints.txt 'idviz[learned,lab]'") from None
-    if (out is None) == (resume is None) or (resume is not None and config is not None):
-        raise _fail("give either --out with a new folder (and a TOML file, if you like), or --resume with a run's")
-    try:
-        if resume is not None:
-            done = training.resume(resume, device=device)
-        else:
-            settings = configs.load(config) if config is not None else configs.TrainingConfig()
-            if device is not None:
-                settings = replace(settings, device=device)
-            done = training.train(settings, out)
-    except ValueError as error:
-        raise _fail(error) from None
-    except training.NotFinite as error:
-        raise _fail(error, 1) from None
-    if int(os.environ.get("RANK", "0")):
-        return
-    said = "stopped and saved" if done.stopped else "done"
-    typer.echo(f"{said}: step {done.step:,}, {done.tokens_seen:,} tokens seen, in {done.folder}")
-    if done.stopped:
-        typer.echo(f"go on with: idviz train --resume {done.folder}")
+app.add_typer(cli_lab.commands)
 
 
 def main() -> None:

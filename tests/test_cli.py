@@ -21,7 +21,8 @@ def test_version_and_help():
     done = subprocess.run([sys.executable, "-m", "idviz", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"idviz {idviz.__version__}"
     shown = run(app, ["--help"]).output
-    assert all(command in shown for command in ("app", "lab", "doctor", "bench"))
+    names = "app lab doctor bench sizes train models evaluate length ablate recall generate cost".split()
+    assert [line.split()[0] for line in shown.partition("Commands:")[2].splitlines() if line.startswith("  ")] == names
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,11 @@ def test_version_and_help():
         (["app", "--port", "80"], "Invalid value for '--port': Input should be greater than or equal to 1024"),
         (["lab", "--port", "nine"], "Invalid value for '--port': Input should be a valid integer"),
         (["paint"], "No such command 'paint'"),
+        (["evaluate"], "Missing argument 'model'"),
+        (["length"], "Missing argument 'model'"),
+        (["ablate"], "Missing option '--out'"),
+        (["recall"], "Missing option '--out'"),
+        (["cost", "x", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(arguments, says):

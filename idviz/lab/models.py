@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from safetensors.torch import save_file
 
-from idviz.lab import checkpoint, config, runs
+from idviz.lab import checkpoint, config, corpus, runs
 from idviz.lab.checkpoint import write_text
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
@@ -81,25 +82,49 @@ def load(name: str | Path, *, device="auto") -> TrainedModel:
             raise ValueError(f"model {str(name)!r} is unknown; give a folder, or one of {', '.join(names()) or 'none'}")
         if not (path / ABOUT).is_file():
             return _from_run(path, device)
-    try:
-        about = json.loads((path / ABOUT).read_text("utf-8"))
-        shape, version = DecoderConfig(**about["decoder"]), about["format"]
-        about["training"]["tokens"]
-    except OSError as error:
-        raise ValueError(f"model file {str(path / ABOUT)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"model file {str(path / ABOUT)!r} is damaged: {error!r}") from None
-    if version != _FORMAT:
-        raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
-    model = Decoder(shape)
+    about = read_about(path)
+    model = Decoder(DecoderConfig(**about["decoder"]))
     checkpoint.load_weights(model, checkpoint.read_weights(path / WEIGHTS), f"weights {str(path / WEIGHTS)!r}")
     return _ready(path.name, model, Tokenizer.load(path / TOKENIZER), about, device)
+
+
+def read_about(path: str | Path) -> dict:
+    """What a bundle's model.json says, without its weights.
+
+    Raises
+    ------
+    ValueError
+        The file is missing, damaged, or of another format.
+    """
+    file = Path(path) / ABOUT
+    try:
+        about = json.loads(file.read_text("utf-8"))
+        version = about["format"]
+        DecoderConfig(**about["decoder"])
+        about["training"]["tokens"]
+    except OSError as error:
+        raise ValueError(f"model file {str(file)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"model file {str(file)!r} is damaged: {error!r}") from None
+    if version != _FORMAT:
+        raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
+    return about
 
 
 @lru_cache(maxsize=8)
 def shared(name: str) -> TrainedModel:
     """:func:`load` on the CPU, once a process; never to be changed by anyone who gets it."""
     return load(name, device="cpu")
+
+
+def new_folder(name: str, folder: str | Path = FOLDER) -> Path:
+    """Where a bundle of that name would go. Raises ``ValueError`` for a name that is no name, or is taken."""
+    path = Path(folder) / name
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(f"name must be letters, digits, '.', '_' and '-', the first a letter or digit, not {name!r}")
+    if path.exists():
+        raise ValueError(f"folder {str(path)!r} is there already; nothing is written over")
+    return path
 
 
 def bundle(run: str | Path, name: str, folder: str | Path = FOLDER, **measured) -> Path:
@@ -119,9 +144,7 @@ def bundle(run: str | Path, name: str, folder: str | Path = FOLDER, **measured) 
     ValueError
         No run there, or a folder of that name already.
     """
-    found, path = load(run, device="cpu"), Path(folder) / name
-    if path.exists():
-        raise ValueError(f"folder {str(path)!r} is there already; nothing is written over")
+    path, found = new_folder(name, folder), load(run, device="cpu")
     path.mkdir(parents=True)
     weights = {name: tensor.contiguous() for name, tensor in found.decoder.state_dict().items()}
     save_file(weights, path / WEIGHTS)
@@ -146,7 +169,7 @@ def _from_run(path: Path, device) -> TrainedModel:
         raise ValueError(f"run file {str(run / runs.RUN)!r} cannot be read: {error}") from None
     kept = ("seed", "commit", "versions", "device", "threads", "training_tokens", "validation_tokens", "text_sha256")
     training = settings.to_dict()
-    if training["text"] != config.PLAYS:
+    if corpus.is_path(training["text"]):
         training["text"] = Path(training["text"]).name  # no folders of this machine go along
     training.pop("tokenizer", None)
     about = {
@@ -163,6 +186,6 @@ def _from_run(path: Path, device) -> TrainedModel:
 def _ready(name, model, tokenizer, about, device) -> TrainedModel:
     if tokenizer.vocabulary != model.config.vocabulary:
         raise ValueError(
-            f"model {name!r} has {model.config.vocabulary} tokens, its tokenizer {tokenizer.vocabulary}; they must agree"
+            f"model {name!r} has {model.config.vocabulary} tokens, its tokenizer {tokenizer.vocabulary}: not equal"
         )
     return TrainedModel(name, model.requires_grad_(False).to(device).eval(), tokenizer, about)

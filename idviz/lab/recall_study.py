@@ -23,6 +23,7 @@ from idviz.lab.study import part_of, recipe
 from idviz.lab.training import NotFinite, learning_rate_factor
 from idviz.learned import Decoder, DecoderConfig, build, parameter_groups
 from idviz.learned.checks import whole_number
+from idviz.learned.presets import meta
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
 
@@ -52,6 +53,8 @@ class RecallTraining:
     clip: float = 1.0
 
     def __post_init__(self):
+        if not isinstance(self.mixer_options, dict):
+            raise ValueError(f"mixer_options must be a table, not {self.mixer_options!r}")
         for name in ("dim", "depth", "heads", "feedforward", "batch", "steps"):
             whole_number(name, getattr(self, name))
         whole_number("warmup", self.warmup, 0)
@@ -174,18 +177,21 @@ def load(name: str | Path) -> RecallStudy:
         asked = _numbers("evaluation.pairs", evaluation.get("pairs", [*pairs]), 1)
         far = _numbers("evaluation.distance", evaluation.get("distance", [*distances]), 0)
         seeds = _numbers("seeds", found.get("seeds", [0]), 0)
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(f"seeds must be a list of at least one, no two the same, not {list(seeds)}")
+        sequences = whole_number("evaluation.sequences", evaluation.get("sequences", 256))
         base = RecallTask(**task, pairs=max(*pairs, *asked), distance=0)  # the largest: whether it fits
         variants = {}
         for variant, changes in found.get("variants", {}).items():
             values = {**found.get("training", {}), **changes}
             _known(path, f"variants.{variant}.", values, [key.name for key in fields(RecallTraining)])
             variants[variant] = RecallTraining(**values)
-            variants[variant].decoder(base)
+            meta(variants[variant].decoder(base))  # checks the mixer's options before hours of training
     except (ValueError, TypeError) as error:
         raise ValueError(f"study {str(path)!r}: {error}") from None
     if not variants:
         raise ValueError(f"study {str(path)!r} needs at least one [variants.NAME]")
-    title, sequences = str(found.get("title", path.stem)), evaluation.get("sequences", 256)
+    title = str(found.get("title", path.stem))
     return RecallStudy(path.stem, title, seeds, base, pairs, distances, asked, far, sequences, variants)
 
 
@@ -220,6 +226,7 @@ def run(
             "variant": variant,
             "seed": seed,
             "settings": _settings(study, variant),
+            "task": _task(study),
             "parameters": model.parameter_count(),
             "state_per_layer": model.blocks[0].mixer.state_size(max(task.length for task in study.tasks())),
             "seconds": round(seconds, 1),
@@ -238,9 +245,12 @@ def collect(study: RecallStudy, folder: str | Path) -> dict:
         if not file.exists():
             raise ValueError(f"run {str(file)!r} is missing; run the study first")
         rows.append(_kept(file, study, variant))
-    task = {key.name: getattr(study.task, key.name) for key in fields(RecallTask)}
-    task |= {"pairs": study.pairs, "distance": study.distances}
-    return {"study": study.name, "title": study.title, "task": task, "rows": rows}
+    return {"study": study.name, "title": study.title, "task": _task(study), "rows": rows}
+
+
+def _task(study: RecallStudy) -> dict:
+    found = {key.name: getattr(study.task, key.name) for key in fields(RecallTask)}
+    return found | {"pairs": [*study.pairs], "distance": [*study.distances]}
 
 
 def _settings(study: RecallStudy, variant: str) -> dict:
@@ -249,8 +259,14 @@ def _settings(study: RecallStudy, variant: str) -> dict:
 
 
 def _kept(file: Path, study: RecallStudy, variant: str) -> dict:
-    row = json.loads(file.read_text("utf-8"))
-    if row["settings"] != _settings(study, variant):
+    try:
+        row = json.loads(file.read_text("utf-8"))
+        same = row["settings"] == _settings(study, variant) and row.get("task", _task(study)) == _task(study)
+        asked = {(answer["pairs"], answer["distance"], answer["sequences"]) for answer in row["answers"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"file {str(file)!r} is damaged: {error!r}") from None
+    wanted = {(n, d, study.sequences) for n in study.asked_pairs for d in study.asked_distances}
+    if not same or asked != wanted:
         raise ValueError(f"file {str(file)!r} holds a run of another configuration; name another folder")
     return row
 

@@ -1,4 +1,4 @@
-"""Measured results as JSON: written by commands alone, each with how it was measured; read by app, notebooks, README."""
+"""Measured results as JSON: written by commands alone, with how they were measured; read by app, notebooks, README."""
 
 from __future__ import annotations
 
@@ -62,8 +62,12 @@ def measured(device="cpu") -> dict:
 
 def command_line() -> str:
     """The command that this process was started with, as a person would type it."""
-    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
-    return shlex.join(["idviz", *words])
+    return shlex.join(["idviz", *map(_without_folders, sys.argv[1:])])
+
+
+def _without_folders(word: str) -> str:
+    option, is_option, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return option + is_option + (Path(value).name if Path(value).is_absolute() else value)
 
 
 def write(file: str | Path, body: dict, *, made_by: str | None = None, device="cpu") -> None:

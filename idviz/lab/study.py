@@ -54,15 +54,16 @@ def recipe(name: str | Path) -> Path:
     Raises
     ------
     ValueError
-        Neither is there; the known names are listed.
+        Neither is there, or a folder is; the known names are listed.
     """
-    path, carried = Path(name), RECIPES / f"{name}.toml"
-    if path.is_file() or not carried.is_file():
-        if not path.exists():
-            known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.toml")))
-            raise ValueError(f"config {str(name)!r} does not exist; give a TOML file, or one of {known}")
+    path = Path(name)
+    if path.is_file():
         return path
-    return carried
+    carried = {file.stem: file for file in sorted(RECIPES.glob("*.toml"))}
+    if str(name) in carried:
+        return carried[str(name)]
+    wrong = "is a folder" if path.is_dir() else "does not exist"
+    raise ValueError(f"config {str(name)!r} {wrong}; give a TOML file, or one of {', '.join(carried)}")
 
 
 def load(name: str | Path) -> Study:
@@ -111,7 +112,7 @@ def load(name: str | Path) -> Study:
 
 
 def part_of(runs: list, part: tuple[int, int]) -> list:
-    """Every ``of``-th run from the ``number``-th on, (number, of): one share of the work for each of several machines."""
+    """Every ``of``-th run from the ``number``-th on: one share of the work for each of several machines."""
     number, of = part
     if not 1 <= number <= of:
         raise ValueError(f"part must be from 1/{of} to {of}/{of}, not {number}/{of}")

@@ -1,0 +1,101 @@
+"""What commands share: failing in one plain line with an exit code, lists on the command line, progress bars."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+PACKAGES = ("torch", "accelerate", "tokenizers", "safetensors", "tqdm")
+
+
+def fail(message: object, code: int = 2) -> typer.Exit:
+    """Say it; to be raised."""
+    typer.echo(f"idviz: {message}", err=True)
+    return typer.Exit(code)
+
+
+@contextmanager
+def plainly(what: str, extras: str = "learned,lab") -> Iterator[None]:
+    """Imports and work of a command: a missing package, a bad value, a file, a loss that is not finite, Ctrl-C."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in PACKAGES:
+            raise
+        raise fail(f"{what} needs {package}: pip install -c constraints.txt 'idviz[{extras}]'") from None
+    except ValueError as error:
+        raise fail(error) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE or error.strerror is None:  # whoever read along has gone: typer knows what to do
+            raise
+        raise fail(f"{str(error.filename)!r}: {error.strerror}" if error.filename else error.strerror) from None
+    except ArithmeticError as error:
+        from idviz.lab.training import NotFinite  # there already, if it is one
+
+        if not isinstance(error, NotFinite):
+            raise
+        raise fail(error, 1) from None
+    except KeyboardInterrupt:
+        raise fail("stopped", 130) from None
+
+
+def file_to_write(path: Path | None, option: str = "--json") -> Path | None:
+    """The same path, refused before any work where it cannot be written to."""
+    if path is not None and (not path.parent.is_dir() or path.is_dir()):
+        raise ValueError(f"{option} must name a file in a folder that exists, not {str(path)!r}")
+    return path
+
+
+def numbers(name: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{name} must be whole numbers with commas between, such as 64,256, not {text!r}") from None
+
+
+def share(part: str) -> tuple[int, int]:
+    number, slash, of = part.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise ValueError(f"--part must be such as 1/2: a number from 1, a slash, and how many there are, not {part!r}")
+    return int(number), int(of)
+
+
+@contextmanager
+def bar(unit: str, name: str = "") -> Iterator:
+    """A bar on stderr that a ``progress(done, total)`` moves; none where nobody is looking."""
+    with named_bars(unit) as bars:
+        yield bars(name)
+
+
+@contextmanager
+def named_bars(unit: str) -> Iterator:
+    """Bars one after another, each by its name; a third number that a progress is called with is a loss."""
+    from tqdm import tqdm
+
+    shown = []
+
+    def begin(name: str):
+        while shown:
+            shown.pop().close()
+        shows = tqdm(desc=name or None, unit=f" {unit}", disable=not sys.stderr.isatty(), dynamic_ncols=True)
+        shown.append(shows)
+
+        def progress(done: int, total: int, loss: float | None = None) -> None:
+            shows.total = total
+            if loss is not None:
+                shows.set_postfix_str(f"loss {loss:.3f} nats", refresh=False)
+            shows.update(done - shows.n)
+
+        return progress
+
+    try:
+        yield begin
+    finally:
+        while shown:
+            shown.pop().close()

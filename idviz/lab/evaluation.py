@@ -1,0 +1,172 @@
+"""A trained model on text that it never saw, in units that compare, and whether it finds a needle there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from idviz.lab import corpus
+from idviz.lab.config import TrainingConfig
+from idviz.lab.corpus import HELD_OUT_PLAYS, PLAYS, Document
+from idviz.lab.models import TrainedModel
+from idviz.lab.perplexity import in_units, score
+from idviz.lab.recall import NeedleTask, needle_accuracy
+from idviz.lab.tokenizer import Tokenizer
+
+DEPTHS = (0.1, 0.5, 0.9)  # of the needle: 0 is first, 1 right before the question
+Progress = Callable[[int, int], None]  # done, in all
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is scored: documents one after another; ``training`` holds those that came before them in training.
+
+    Attributes
+    ----------
+    name : str
+        "plays", a file's or a folder's name.
+    documents, training : tuple of Document
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    training: tuple[Document, ...] = ()
+
+    def tokens(self, tokenizer: Tokenizer) -> np.ndarray:
+        """(T,) int64. Raises ``ValueError`` for fewer than two: one to read, one to predict."""
+        found = _encode(self.documents, tokenizer)
+        if len(found) < 2:
+            raise ValueError(
+                f"text {self.name!r} needs at least 2 tokens, one to read and one to predict; it has {len(found)}"
+            )
+        return found
+
+    def training_tokens(self, tokenizer: Tokenizer) -> np.ndarray:
+        """The tokens to count in; none for own text."""
+        return _encode(self.training, tokenizer)
+
+
+def own_text(text: str, name: str = "own text") -> Text:
+    """Anyone's words. Raises ``ValueError`` where there are none."""
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"text {name!r} is empty; at least a few hundred characters are needed")
+    return Text(name, (Document(name, text),))
+
+
+def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
+    """For "plays" the plays that no model has seen; of a file or a folder, all of it.
+
+    Raises
+    ------
+    ValueError
+        Bad text (see :mod:`idviz.lab.corpus`), or models with other plays held out.
+    """
+    found = corpus.documents(source)
+    if source != PLAYS:
+        return Text(found[0].name if len(found) == 1 else "a folder", tuple(found))
+    splits = {model.name: _split(model) for model in models}
+    first, *others = splits.items()
+    for name, split in others:
+        if split != first[1]:
+            raise ValueError(f"models must have the same plays held out; {first[0]!r} and {name!r} have not")
+    training, kept = corpus.split(found, *first[1])
+    return Text(PLAYS, tuple(kept), tuple(training))
+
+
+def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, progress: Progress | None = None) -> dict:
+    """Every target of a text once, in windows as long as in training: loss with interval, in all units, by position.
+
+    Parameters
+    ----------
+    model, text
+    window : int, optional
+        Tokens a window; by default as in training, or as many as the text has.
+    progress : callable, optional
+
+    Returns
+    -------
+    dict
+        For JSON. ``interval`` and ``by_position`` are None where the text has fewer than two windows.
+
+    Raises
+    ------
+    ValueError
+        A window longer than the text; a loss that is not finite.
+    """
+    tokens = text.tokens(model.tokenizer)
+    window = min(model.trained_at, len(tokens) - 1) if window is None else window
+    found = score(model.decoder, tokens, window, progress=progress)
+    said = model.tokenizer.decode(tokens[1:])
+    words = len(said.split()) or None
+    units = in_units(found.nats, tokens=found.targets, words=words, bytes=len(said.encode()))
+    by_position = None
+    if found.targets // found.window >= 2:
+        places = [2**n for n in range(found.window.bit_length()) if 2**n <= found.window]
+        means, errors = found.by_position()
+        by_position = [
+            {"tokens_before": p, "loss": float(means[p - 1]), "standard_error": float(errors[p - 1])}
+            for p in sorted({*places, found.window})
+        ]
+    return {
+        "model": model.name,
+        "mixer": model.mixer,
+        "parameters": model.decoder.parameter_count(),
+        "trained_at": model.trained_at,
+        "text": text.name,
+        "held_out": [document.name for document in text.documents],
+        "unit": "nats per token",
+        "window": found.window,
+        "targets": found.targets,
+        "loss": found.loss,
+        "interval": list(found.interval()) if found.windows >= 2 else None,
+        **{name.replace(" ", "_"): value for name, value in units.items() if name != "nats per token"},
+        "by_position": by_position,
+    }
+
+
+def needles(
+    model: TrainedModel,
+    text: Text,
+    *,
+    contexts: Sequence[int] | None = None,
+    depths: Sequence[float] = DEPTHS,
+    sequences: int = 32,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[dict]:
+    """Share of five-digit numbers that a model finds again, hidden at some depths of some contexts, beside chance.
+
+    By default the contexts are half, one, two and four times the one in training, as far as the text is long enough.
+
+    Raises
+    ------
+    ValueError
+        A context too short for needle and question, or longer than the text.
+    """
+    tokens, at = text.tokens(model.tokenizer), model.trained_at
+    if contexts is None:
+        contexts = [c for c in (at // 2, at, 2 * at, 4 * at) if 64 <= c <= len(tokens)]
+        if not contexts:
+            raise ValueError(f"text {text.name!r} must have at least {max(64, at // 2)} tokens, not {len(tokens)}")
+    rows, cases = [], [(context, depth) for context in contexts for depth in depths]
+    for n, (context, depth) in enumerate(cases):
+        task = NeedleTask(model.tokenizer.encode, context, depth)
+        rows.append(needle_accuracy(model.decoder, task, tokens, sequences=sequences, seed=seed).to_dict())
+        if progress is not None:
+            progress(n + 1, len(cases))
+    return rows
+
+
+def _split(model: TrainedModel) -> tuple[tuple[str, ...], float]:
+    settings = TrainingConfig(**model.about["training"])
+    if settings.text != PLAYS:
+        return HELD_OUT_PLAYS, 0.1
+    names = settings.held_out_names
+    return names, 0.1 if names else settings.validation_part
+
+
+def _encode(documents: Sequence[Document], tokenizer: Tokenizer) -> np.ndarray:
+    parts = [tokenizer.encode(document.text) for document in documents]
+    return np.concatenate([np.empty(0, np.int64), *parts])

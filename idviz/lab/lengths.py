@@ -1,0 +1,137 @@
+"""Perplexity against context length: the same targets for several models, and for one that knows no context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from idviz.lab.evaluation import Text, own_text
+from idviz.lab.models import TrainedModel
+from idviz.lab.perplexity import length_curve
+from idviz.lab.unigram import Unigram
+from idviz.learned.checks import whole_number
+
+MULTIPLES = (1 / 8, 1 / 4, 1 / 2, 1, 2, 3.5, 4, 8, 16)  # of the context in training; the paper goes to 3.5
+Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
+
+
+def default_contexts(trained_at: int, longest: int | None = None) -> tuple[int, ...]:
+    """From an eighth of the context in training to 16 times it, none above ``longest``."""
+    found = sorted({max(1, int(trained_at * multiple)) for multiple in MULTIPLES})
+    return tuple(c for c in found if longest is None or c <= longest)
+
+
+def measure(
+    models: Sequence[TrainedModel],
+    text: Text | str,
+    contexts: Sequence[int] | None = None,
+    *,
+    targets: int | None = 512,
+    seed: int = 0,
+    unigram: bool = True,
+    progress: Progress | None = None,
+) -> dict:
+    """The same targets with exactly c tokens before each, for every model and every context length c.
+
+    Parameters
+    ----------
+    models : sequence of TrainedModel
+        All with one tokenizer.
+    text : Text or str
+        From :func:`idviz.lab.evaluation.held_out`, or somebody's own words.
+    contexts : sequence of int, optional
+        Those in training are measured too, since ratios are taken against them. See :func:`default_contexts`.
+    targets : int, optional
+        How many; all that have the longest context before them if None.
+    seed : int
+        Of the targets' draw.
+    unigram : bool
+        Also the model that knows no context. It is counted in the text's training part; in own text, in the first
+        tokens, which stand before every target.
+    progress : callable, optional
+        What it raises ends the work.
+
+    Returns
+    -------
+    dict
+        For JSON: the file that ``idviz length`` writes, without how it was measured.
+
+    Raises
+    ------
+    ValueError
+        No model, another tokenizer, a context longer than the text, more targets than it has.
+    """
+    models = [*models]
+    if not models:
+        raise ValueError("models must be at least one, not none")
+    text = own_text(text) if isinstance(text, str) else text
+    first, tokens = models[0], text.tokens(models[0].tokenizer)
+    said = text.documents[0].text
+    for model in models[1:]:
+        if not np.array_equal(model.tokenizer.encode(said), first.tokenizer.encode(said)):
+            raise ValueError(
+                f"models must share one tokenizer, or perplexities per token do not compare; {first.name!r} and "
+                f"{model.name!r} do not"
+            )
+    contexts = _contexts(models, contexts, len(tokens))
+    yardstick, counted_in = [], None
+    if unigram:
+        longest, counted = contexts[-1], text.training_tokens(first.tokenizer)
+        counted_in = f"the training part of {text.name}"
+        if not counted.size:
+            counted, counted_in = tokens[:longest], f"the text's first {longest} tokens, before every target"
+        yardstick = [Unigram(counted, first.tokenizer.vocabulary)]
+    found, parts = [], len(models) + len(yardstick)
+    for n, model in enumerate([*(model.decoder for model in models), *yardstick]):
+        told = None if progress is None else _shifted(progress, n, parts)
+        found.append(length_curve(model, tokens, contexts, targets=targets, seed=seed, progress=told))
+    rows = [_row(_about(model), curve) for model, curve in zip(models, found, strict=False)]
+    if unigram:
+        nothing = {"model": "unigram", "mixer": None, "seed": None, "trained_at": first.trained_at, "parameters": None}
+        rows.append(_row(nothing, found[-1]))
+    return {
+        "text": text.name,
+        "held_out": [document.name for document in text.documents],
+        "unit": "nats per token",
+        "targets": int(found[0].targets.size),
+        "seed": found[0].seed,
+        "tokens": found[0].tokens,
+        "unigram_counted_in": counted_in,
+        "models": rows,
+    }
+
+
+def _contexts(models, contexts, tokens: int) -> tuple[int, ...]:
+    trained = {model.trained_at for model in models}
+    if contexts is None:
+        return tuple(sorted({c for at in trained for c in default_contexts(at)}))
+    asked = {whole_number("context", c) for c in contexts}
+    if not asked:
+        raise ValueError("contexts must be at least one length, not none")
+    if max(trained) >= tokens > max(asked):
+        raise ValueError(
+            f"the context in training, {max(trained)} tokens, is longer than the text allows: {tokens} tokens leave at "
+            f"most {tokens - 1}; ratios are taken against it"
+        )
+    return tuple(sorted(asked | trained))
+
+
+def _about(model: TrainedModel) -> dict:
+    return {
+        "model": model.name,
+        "mixer": model.mixer,
+        "seed": model.about.get("seed"),
+        "trained_at": model.trained_at,
+        "parameters": model.decoder.parameter_count(),
+    }
+
+
+def _row(about: dict, curve) -> dict:
+    rows = curve.to_dict()["curve"]
+    ratios = [list(curve.ratio(c, about["trained_at"])) for c in curve.contexts]
+    return {**about, "curve": [row | {"ratio": ratio} for row, ratio in zip(rows, ratios, strict=True)]}
+
+
+def _shifted(progress: Progress, before: int, parts: int) -> Progress:
+    return lambda done, total: progress(before * total + done, parts * total)

@@ -1,0 +1,73 @@
+"""Cards: every figure is from model.json, nothing is made up where it is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from idviz.lab import cards, models
+
+
+@pytest.fixture(scope="module")
+def about(small_runs) -> dict:
+    measured = {"loss": 4.321, "interval": [4.2, 4.4], "targets": 1234, "perplexity_per_token": 75.26}
+    found = models.load(small_runs["interdomain"], device="cpu").about
+    return {**found, **measured, "perplexity_per_word": 1234.4, "bits_per_byte": 1.987}
+
+
+def test_a_card_quotes_what_was_measured_and_how(about):
+    said = cards.card("small", about)
+    for part in (
+        "# small",
+        "Each of 1,234 held-out tokens once, in windows of 16:",
+        "- Loss: 4.321 nats per token (95 % over windows: 4.200 to 4.400)",
+        "- Perplexity: 75.26 per token",
+        "- Perplexity: 1,234 per word",
+        "- 1.987 bits per byte",
+        "Windows of 16 tokens, 4 a step, 8 steps: 512 tokens seen.",
+        "`words.txt`, held out: the last 10% of each document",
+        "learning rate 0.002 after 2 steps of warm-up",
+        f"commit `{about['commit']}`",
+        f"torch {about['versions']['torch']}",
+        "| vocabulary | 300 tokens",
+        "interdomain (modes = 4)",
+        'idviz.lab.load("small")',
+        "## What it is for, and what not",
+    ):
+        assert part in said
+    assert "None" not in said and "nan" not in said
+
+
+def test_every_number_of_the_card_changes_with_model_json(about):
+    other = json.loads(json.dumps(about))
+    other |= {"loss": 3.5, "interval": [3.25, 3.75], "targets": 77, "perplexity_per_token": 33.1, "bits_per_byte": 1.5}
+    other |= {"step": 99, "tokens_seen": 9999, "seed": 5, "commit": "abc"}
+    other["training"] |= {"text": "plays", "tokens": 64, "batch": 2}
+    said = cards.card("small", other)
+    assert re.search(r"3\.500 nats.*3\.250 to 3\.750", said)
+    assert "Windows of 64 tokens, 2 a step, 99 steps: 9,999 tokens seen" in said
+    assert "held out: macbeth, richard-ii, the-tempest, twelfth-night" in said
+    assert "Seed 5, commit `abc`" in said
+    for old in ("4.321", "75.26", "1,234 held-out", "1.987", "512 tokens"):
+        assert old not in said
+
+
+def test_what_was_not_measured_is_not_claimed(about):
+    bare = {
+        key: value for key, value in about.items() if key in ("format", "decoder", "training", "step", "tokens_seen")
+    }
+    said = cards.card("small", bare)
+    assert "Not measured." in said
+    assert "nats" not in said and "None" not in said
+
+
+def test_written_beside_its_model(tmp_path, small_runs, about):
+    folder = models.bundle(small_runs["softmax"], "small", tmp_path, loss=2.0)
+    assert cards.write(folder) == folder / "README.md"
+    said = (folder / "README.md").read_text("utf-8")
+    assert said == cards.card("small", models.read_about(folder))
+    assert "softmax attention" in said and "2.000 nats per token" in said
+    with pytest.raises(ValueError, match="cannot be read"):
+        cards.write(tmp_path / "none")

@@ -1,0 +1,425 @@
+"""The commands that train and measure: what they print and write, and how they refuse."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from idviz.cli import app
+from idviz.lab import cards, config, models, recall_study, results, runs, study, training
+from tests.lab.test_recall_study import TOML as RECALL
+from tests.lab.test_study import TOML as STUDY
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeeds(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    return done
+
+
+def refused(*arguments, code=2):
+    """The message, on one line; nothing but a plain exit."""
+    done = run(*arguments)
+    assert done.exit_code == code, (done.exit_code, done.output, done.exception)
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == ""
+    return " ".join(done.stderr.split())
+
+
+def tree(folder: Path) -> dict:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def bad(tmp_path, small_runs) -> dict[str, Path]:
+    """What goes wrong, by name."""
+    for name, raw in (
+        ("empty.txt", b""),
+        ("one.txt", b"w"),
+        ("latin.txt", b"caf\xe9 au lait"),
+        ("short.txt", b"but soft "),
+    ):
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("years of work")
+    shutil.copytree(small_runs["softmax"], tmp_path / "no-checkpoint")
+    shutil.rmtree(tmp_path / "no-checkpoint" / runs.CHECKPOINTS)
+    cut = models.bundle(small_runs["softmax"], "cut", tmp_path)
+    raw = (cut / models.WEIGHTS).read_bytes()
+    (cut / models.WEIGHTS).write_bytes(raw[:-1])
+    return tmp_path
+
+
+# -- bad input: exit code 2, a message that names value and range, nothing written ------------------------------------
+MODEL = "MODEL"  # a finished run
+BAD = [
+    ("evaluate interdomain-huge", "model 'interdomain-huge' is unknown; give a folder, or one of"),
+    ("evaluate nothing", "holds no model: neither model.json nor config.toml is there"),
+    ("evaluate no-checkpoint", "holds a run without a checkpoint yet"),
+    ("evaluate cut", "model.safetensors' are damaged or no safetensors"),
+    ("evaluate MODEL --text empty.txt", "empty.txt' is empty; at least a few hundred characters are needed"),
+    ("evaluate MODEL --text one.txt", "'one.txt' needs at least 2 tokens, one to read and one to predict; it has 1"),
+    ("evaluate MODEL --text latin.txt", "is not UTF-8: byte 0xe9 at position 3"),
+    ("evaluate MODEL --text none.txt", "none.txt' does not exist; give a file, a folder, or 'plays'"),
+    ("evaluate MODEL --text nothing", "is a folder without .txt or .md files"),
+    ("evaluate MODEL --text short.txt --window 500", "window 500 is longer than the text"),
+    ("evaluate MODEL --text short.txt --window 0", "window must be a whole number of at least 1, not 0"),
+    ("evaluate MODEL --text short.txt --needle", "'short.txt' must have at least 64 tokens"),
+    ("evaluate MODEL --device tpu", "device must be auto, cpu or cuda, not 'tpu'"),
+    ("evaluate MODEL --json none/x.json", "--json must name a file in a folder that exists, not"),
+    ("evaluate MODEL --json nothing", "--json must name a file in a folder that exists, not"),
+    ("length MODEL --text short.txt --contexts 4,999", "context 999 is longer than the text allows"),
+    ("length MODEL --text short.txt --contexts 1", "the context in training, 16 tokens, is longer than the text"),
+    ("length MODEL --text WORDS --contexts 4 --targets 0", "targets must be a whole number of at least 1, not 0"),
+    ("length MODEL --text WORDS --contexts 4,x", "--contexts must be whole numbers with commas between, such as"),
+    ("length MODEL --text WORDS --contexts 0", "context must be a whole number of at least 1, not 0"),
+    ("length MODEL --text WORDS --contexts 4 --seed=-1", "seed must be a whole number from 0 to"),
+    ("length MODEL --text WORDS --json none/x.json", "--json must name a file in a folder that exists"),
+    ("length cut MODEL --text WORDS", "model.safetensors' are damaged"),
+    ("generate MODEL --temperature=-1", "temperature must be a finite number of at least 0, not -1.0"),
+    ("generate MODEL --temperature nan", "temperature must be a finite number of at least 0, not nan"),
+    ("generate MODEL --top-k 0", "top_k must be a whole number of at least 1, not 0"),
+    ("generate MODEL --seed=-1", "seed must be a whole number from 0 to"),
+    ("generate MODEL --tokens=-1", "Invalid value for '--tokens'"),
+    ("generate MODEL --prompt=", "prompt must be a list of at least one token"),
+    ("generate nobody", "model 'nobody' is unknown"),
+    ("cost MODEL --positions 0", "position must be a whole number of at least 1, not 0"),
+    ("cost MODEL --positions many", "--positions must be whole numbers with commas between"),
+    ("cost cut", "model.safetensors' are damaged"),
+    ("ablate none --out new", "config 'none' does not exist; give a TOML file, or one of"),
+    ("ablate STUDY --out new --part 3/2", "--part must be such as 1/2: a number from 1, a slash"),
+    ("ablate STUDY --out new --part half", "not 'half'"),
+    ("ablate STUDY --out new --device tpu", "device must be auto, cpu or cuda, not 'tpu'"),
+    ("ablate STUDY --out short.txt", "Not a directory"),
+    ("ablate STUDY --out new --json nothing", "--json must name a file in a folder that exists"),
+    ("ablate tiny --out new", "unknown key 'text'; known: title, seeds, training, variants"),
+    ("recall RECALL --out new --part 0/1", "--part must be such as 1/2"),
+    ("recall RECALL --out short.txt", "File exists"),
+    ("recall none --out new", "config 'none' does not exist"),
+    ("recall STUDY --out new", "unknown key"),
+    ("models --add MODEL", "give both --add with a run's folder and --name, or neither"),
+    ("models --folder nothing", "give both --add with a run's folder and --name, or neither"),
+    ("models --add MODEL --name used --folder .", "used' is there already; nothing is written over"),
+    ("models --add MODEL --name a/b --folder .", "name must be letters, digits"),
+    ("models --add nothing --name new --folder .", "holds no finished run"),
+    ("models --add no-checkpoint --name new --folder .", "holds no finished run"),
+    ("train WRONG --out new", "unknown key 'stepz' (value 3); did you mean steps?"),
+    ("train WRONGTYPE --out new", "steps must be a whole number of at least 1, not 'many'"),
+    ("train CONFIG --out used", "is not empty; nothing is written over"),
+    ("train CONFIG", "give either --out with a new folder"),
+    ("train none --out new", "config 'none' does not exist; give a TOML file, or one of"),
+    ("train --resume nothing", "holds no run: config.toml is missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "says"), BAD, ids=[line for line, _ in BAD])
+def test_bad_input(bad, small_text, small_runs, small_settings, line, says, monkeypatch):
+    (bad / "wrong.toml").write_text("stepz = 3")
+    (bad / "wrongtype.toml").write_text("steps = 'many'")
+    (bad / "config.toml").write_text(small_settings.to_toml())
+    (bad / "study.toml").write_text(STUDY.format(text=small_text))
+    (bad / "recall.toml").write_text(RECALL)
+    named = {"MODEL": small_runs["interdomain"], "WORDS": small_text, "CONFIG": "config.toml", "STUDY": "study.toml"}
+    named |= {"RECALL": "recall.toml", "WRONG": "wrong.toml", "WRONGTYPE": "wrongtype.toml"}
+    monkeypatch.chdir(bad)
+    before = tree(bad) | tree(small_runs["interdomain"])
+    assert says in refused(*(named.get(word, word) for word in line.split(" ")))
+    assert tree(bad) | tree(small_runs["interdomain"]) == before
+    assert not (bad / "new").exists()
+
+
+def test_a_result_that_is_there_survives_bad_input(bad, small_runs):
+    file = bad / "kept.json"
+    file.write_text("kept")
+    refused("length", small_runs["softmax"], "--text", bad / "short.txt", "--contexts", "999", "--json", file)
+    refused("evaluate", small_runs["softmax"], "--text", bad / "one.txt", "--json", file)
+    assert file.read_text() == "kept"
+
+
+COMMANDS = (
+    "models",
+    "evaluate x",
+    "length x",
+    "generate x",
+    "cost x",
+    "ablate --out x",
+    "recall --out x",
+    "train --out x",
+)
+INSTALL = """
+import sys
+sys.modules[sys.argv[1]] = None
+from typer.testing import CliRunner
+from idviz.cli import app
+for line in sys.argv[2:]:
+    done = CliRunner().invoke(app, line.split())
+    print(done.exit_code, done.output.strip())
+"""
+
+
+@pytest.mark.parametrize("package", ["torch", "tokenizers", "safetensors"])
+def test_what_to_install(package, tmp_path):
+    command = [sys.executable, "-c", INSTALL, package, *COMMANDS]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, timeout=60)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(COMMANDS), done.stdout + done.stderr
+    for line in lines:
+        assert line.startswith("2 idviz: ") and f" needs {package}: pip install" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_needs_no_torch():
+    code = (
+        "import sys; from idviz.cli import main\ntry: main()\nfinally: assert not {'torch', 'numpy'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for command in ("train", "models", "evaluate", "length", "ablate", "recall", "generate", "cost"):
+        assert f"\n  {command} " in done.stdout
+        shown = run(command, "--help")
+        assert shown.exit_code == 0 and "Usage:" in shown.output
+
+
+# -- what they do -----------------------------------------------------------------------------------------------------
+def test_models_lists_and_adds(tmp_path, small_runs):
+    done = succeeds("models", "--add", small_runs["interdomain"], "--name", "mine", "--folder", tmp_path)
+    about = models.read_about(tmp_path / "mine")
+    row = study.measure(small_runs["interdomain"])
+    kept = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
+    assert {key: about[key] for key in kept} == {key: row[key] for key in kept}
+    assert f"{row['loss']:.3f} nats per token" in done.stdout
+    assert (tmp_path / "mine" / cards.CARD).read_text("utf-8") == cards.card("mine", about)
+    assert "already" in refused("models", "--add", small_runs["softmax"], "--name", "mine", "--folder", tmp_path)
+    assert models.read_about(tmp_path / "mine") == about
+
+
+def test_a_name_in_brackets_is_printed_as_it_is(tmp_path, small_runs, small_text):
+    run_ = shutil.copytree(small_runs["softmax"], tmp_path / "[red]run")
+    done = succeeds("length", run_, "--text", small_text, "--contexts", "4", "--targets", "4", "--device", "cpu")
+    assert any(line.split()[-2:] == ["[red]run", "unigram"] for line in done.stdout.splitlines())
+
+
+def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
+    monkeypatch.setattr(models, "FOLDER", tmp_path)
+    models.bundle(small_runs["softmax"], "one", tmp_path, loss=4.321, perplexity_per_token=75.264)
+    models.bundle(small_runs["interdomain"], "two", tmp_path)
+    lines = succeeds("models").stdout.splitlines()
+    one, two = (next(line.split() for line in lines if line.startswith(name)) for name in ("one", "two"))
+    assert one[1] == "softmax" and one[3] == "16" and one[6:8] == ["4.321", "75.26"]
+    assert two[1] == "interdomain" and two[6:8] == ["–", "–"]
+    assert any("nats per token on held-out text; perplexity: per token" in line for line in lines)
+
+
+def test_evaluate(tmp_path, small_runs, small_text):
+    file = tmp_path / "e.json"
+    done = succeeds("evaluate", small_runs["interdomain"], "--text", small_text, "--json", file, "--device", "cpu")
+    found = results.load(file)
+    assert f"{found['loss']:.3f} (95 % over windows: {found['interval'][0]:.3f}" in done.stdout
+    for said in (
+        "perplexity per token",
+        "perplexity per word",
+        "bits per byte",
+        "nats per token",
+        "in windows of 16 tokens",
+    ):
+        assert said in done.stdout
+    assert "needles" not in found and found["measured"]["versions"]["torch"] == torch.__version__
+
+
+def test_evaluate_with_needles(small_runs, small_text):
+    done = succeeds("evaluate", small_runs["softmax"], "--text", small_text, "--needle", "--device", "cpu")
+    assert "chance" in done.stdout and "1e-05" in done.stdout
+
+
+def test_length(tmp_path, small_runs, small_text):
+    file, made = tmp_path / "length.json", [small_runs["interdomain"], small_runs["softmax"]]
+    options = ("--contexts", "4,16,56", "--targets", "40", "--text", small_text, "--seed", "3", "--device", "cpu")
+    done = succeeds("length", *made, *options, "--json", file)
+    found = results.load(file)
+    assert (found["targets"], found["seed"], found["text"]) == (40, 3, "words.txt")
+    assert [row["model"] for row in found["models"]] == ["interdomain", "softmax", "unigram"]
+    ratio = found["models"][0]["curve"][2]["ratio"]
+    said = (
+        f"interdomain: at 56 tokens, 3.5 times its context in training, perplexity is {ratio[0]:.3f} times that at 16"
+    )
+    assert said in done.stdout
+    row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["16"])
+    assert row.count("×1.000") == 3
+    assert f"{found['models'][1]['curve'][1]['perplexity']:.2f} ×1.000" in row
+
+
+def test_ablate_in_two_parts(tmp_path, small_text):
+    (tmp_path / "two.toml").write_text(STUDY.format(text=small_text))
+    line = ("ablate", tmp_path / "two.toml", "--out", tmp_path / "out")
+    assert "part 1/2 is done; once the others are" in succeeds(*line, "--part", "1/2").stdout
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["interdomain-0", "interdomain-3"]
+    done = succeeds(*line, "--part", "2/2")
+    found = results.load(tmp_path / "out" / "two.json")
+    assert found["title"] == "Two mixers" and len(found["rows"]) == 4
+    summary = found["summary"]["softmax"]
+    row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
+    assert f"{summary['loss']:.3f} ± {summary['spread']:.3f}" in row
+    assert f"{summary['difference']:+.3f} ± {summary['difference_spread']:.3f}" in row
+    before = tree(tmp_path / "out")
+    again = succeeds(*line, "--json", tmp_path / "again.json")
+    assert again.stdout == done.stdout and tree(tmp_path / "out") == before
+    assert results.load(tmp_path / "again.json")["summary"] == found["summary"]
+
+
+def test_ablate_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
+    (tmp_path / "two.toml").write_text(STUDY.format(text=small_text))
+    loss_of, out = training.loss_of, tmp_path / "out"
+    asked = iter([True])
+
+    def stopping(*arguments):
+        if next(asked, False):
+            os.kill(os.getpid(), signal.SIGINT)
+        return loss_of(*arguments)
+
+    monkeypatch.setattr(training, "loss_of", stopping)
+    assert (
+        "stopped and saved; the same command goes on" in succeeds("ablate", tmp_path / "two.toml", "--out", out).stdout
+    )
+    assert (out / "interdomain-0" / runs.CHECKPOINTS / "step-00000001").is_dir() and not (out / "two.json").exists()
+    assert "Two mixers" in succeeds("ablate", tmp_path / "two.toml", "--out", out).stdout
+
+
+def test_recall(tmp_path):
+    (tmp_path / "two.toml").write_text(RECALL)
+    line = ("recall", tmp_path / "two.toml", "--out", tmp_path / "out", "--device", "cpu")
+    assert "part 2/3 is done" in succeeds(*line, "--part", "2/3").stdout
+    done = succeeds(*line, "--json", tmp_path / "recall.json")
+    found = results.load(tmp_path / "recall.json")
+    assert [row["variant"] for row in found["rows"]] == ["interdomain", "softmax"] * 2
+    answers = [a for row in found["rows"] if row["variant"] == "softmax" for a in row["answers"]]
+    cell = [a["accuracy"] for a in answers if (a["split"], a["pairs"], a["distance"]) == ("held-out", 2, 0)]
+    row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
+    assert row.split()[1] == "2" and row.rstrip().endswith(f"{100 * sum(cell) / 2:.1f} %")
+    chance = next(line for line in done.stdout.splitlines() if line.startswith("chance"))
+    assert chance.split()[1:] == ["12.5", "%", "12.5", "%"]
+    assert "trained on 1, 2 pairs" in done.stdout
+
+
+def test_recall_stopped_by_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
+    (tmp_path / "two.toml").write_text(RECALL)
+    learn, done = recall_study.learn, []
+
+    def stopping(*arguments, **options):
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return learn(*arguments, **options)
+
+    monkeypatch.setattr(recall_study, "learn", stopping)
+    assert "stopped" in refused("recall", tmp_path / "two.toml", "--out", tmp_path / "out", code=130)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["interdomain-0.json"]
+
+
+def test_a_loss_that_is_not_finite_is_exit_code_1(tmp_path, monkeypatch):
+    (tmp_path / "two.toml").write_text(RECALL)
+    monkeypatch.setattr(recall_study, "recall_loss", lambda logits, labels: logits.sum() * float("nan"))
+    assert "step 1: the loss is nan" in refused("recall", tmp_path / "two.toml", "--out", tmp_path / "out", code=1)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_generate_streams_what_the_decoder_makes(small_runs):
+    model = models.load(small_runs["interdomain"], device="cpu")
+    prompt, options = "when shall ", {"temperature": 1.5, "seed": 4}
+    tokens = [*model.decoder.generate(model.tokenizer.encode(prompt), 60, **options)]
+    line = ("generate", small_runs["interdomain"], "--prompt", prompt, "--tokens", 60, "--device", "cpu")
+    done = succeeds(*line, "--temperature", 1.5, "--seed", 4)
+    assert done.stdout == prompt + model.tokenizer.decode(tokens) + "\n"
+    assert "\ufffd" in done.stdout  # so hot that it makes broken characters, too
+    state = 4 * model.decoder.state_size(1) / 1000
+    assert f"state: {state:,.0f} kB after any number of tokens" in done.stderr and "tokens/s" in done.stderr
+    assert succeeds(*line, "--temperature", 0).stdout == succeeds(*line, "--top-k", 1, "--seed", 9).stdout
+    softmax = succeeds("generate", small_runs["softmax"], "--tokens", 3, "--prompt", "w", "--device", "cpu")
+    assert f"after 4 tokens: {4 * 2 * 4 * 32 * 2 / 1000:,.0f} kB, and it grows" in softmax.stderr
+    assert succeeds("generate", small_runs["softmax"], "--tokens", 0, "--prompt", "w").stdout == "w\n"
+
+
+def test_generate_waits_for_the_whole_character(small_runs, monkeypatch):
+    model = models.load(small_runs["softmax"], device="cpu")
+    text = "ü 🙂 €!"
+    tokens = model.tokenizer.encode(text)
+    assert len(tokens) > len(text)  # no merges for these: every byte is a token
+    monkeypatch.setattr(type(model.decoder), "generate", lambda *a, **b: iter(tokens.tolist()))
+    assert succeeds("generate", small_runs["softmax"], "--prompt", "w", "--tokens", len(tokens)).stdout == f"w{text}\n"
+
+
+def test_generate_stopped_by_ctrl_c(small_runs, monkeypatch):
+    def stopping(*arguments, **options):
+        yield 33
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("idviz.learned.decoder.generate", stopping)
+    done = run("generate", small_runs["softmax"], "--prompt", "w")
+    assert done.exit_code == 130 and done.stdout.startswith("w") and "stopped" in done.stderr
+
+
+def test_cost(tmp_path, small_runs):
+    file = tmp_path / "cost.json"
+    made = (small_runs["softmax"], small_runs["interdomain"])
+    done = succeeds("cost", *made, "--positions", "20,10", "--json", file, "--device", "cpu")
+    found = results.load(file)
+    assert [row["model"] for row in found["rows"]] == ["softmax", "interdomain"]
+    assert [place["position"] for place in found["rows"][0]["decode"]] == [10, 20]
+    assert (found["rows"][0]["batch"], found["rows"][0]["tokens"]) == (16, 256)
+    assert f"{found['rows'][1]['training_tokens_per_second']:,.0f}" in done.stdout
+    assert "Milliseconds for one more token" in done.stdout and "after 20" in done.stdout
+
+
+def test_train_takes_a_recipe_by_its_bare_name(tmp_path, monkeypatch):
+    asked = []
+
+    def trained(settings, out):
+        asked.append((settings, out))
+        return training.Outcome(out, 3, 12, True, 1.0)
+
+    monkeypatch.setattr(training, "train", trained)
+    done = succeeds("train", "tiny", "--out", tmp_path / "run", "--device", "cpu")
+    [(settings, out)] = asked
+    assert settings == config.TrainingConfig(**config.load(study.recipe("tiny")).to_dict() | {"device": "cpu"})
+    assert out == tmp_path / "run" and "stopped and saved: step 3, 12 tokens seen" in done.stdout
+
+
+def test_ctrl_c_while_measuring_is_130_without_a_traceback(tmp_path, small_runs, small_text):
+    code = "import time; from idviz.lab import lengths; from idviz.cli import main\n"
+    code += "lengths.length_curve = lambda *a, **b: (print('on', flush=True), time.sleep(60))\nmain()"
+    arguments = ["length", str(small_runs["softmax"]), "--text", str(small_text), "--contexts", "4", "--targets", "4"]
+    arguments += ["--json", str(tmp_path / "x.json")]
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "on\n"
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=20)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130 and "Traceback" not in said and "idviz: stopped" in said
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_what_is_piped_away_is_no_error(small_runs):
+    command = f"'{sys.executable}' -m idviz generate '{small_runs['softmax']}' --tokens 3000 --prompt w | head -c 1"
+    done = subprocess.run(["bash", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "w" and "Traceback" not in done.stderr

@@ -1,0 +1,226 @@
+"""A study: one recipe for all variants, every run once, and a summary that can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from idviz.lab import checkpoint, recall_study, runs, study, training
+from idviz.lab import config as configs
+
+TOML = """
+title = "Two mixers"
+seeds = [0, 3]
+
+[training]
+text = "{text}"
+vocabulary = 300
+dim = 16
+depth = 1
+heads = 2
+feedforward = 16
+tokens = 16
+batch = 2
+steps = 4
+warmup = 1
+save_every = 2
+validate_every = 2
+validation_windows = 2
+device = "cpu"
+mixer_options = {{ rope = false }}
+
+[variants.interdomain]
+mixer_options = {{ modes = 2 }}
+
+[variants.softmax]
+mixer = "softmax"
+"""
+
+
+@pytest.fixture
+def toml(tmp_path, small_text):
+    path = tmp_path / "two.toml"
+    path.write_text(TOML.format(text=small_text))
+    return path
+
+
+def test_variants_share_all_but_what_they_name(toml, small_text):
+    found = study.load(toml)
+    assert (found.name, found.title, found.seeds) == ("two", "Two mixers", (0, 3))
+    assert found.runs() == [("interdomain", 0), ("softmax", 0), ("interdomain", 3), ("softmax", 3)]
+    one, other = found.settings("interdomain", 3), found.settings("softmax", 3)
+    assert one.mixer_options == {"rope": False, "modes": 2} and other.mixer_options == {"rope": False}
+    assert replace(one, mixer="softmax", mixer_options={"rope": False}) == other
+    assert one.seed == 3 and one.text == str(small_text)
+
+
+def test_every_variant_sees_the_same_tokens(toml, tmp_path, monkeypatch):
+    found, seen = study.load(toml), []
+    batch = runs.batch
+
+    def recorded(tokens, *rest):
+        seen.append((batch(tokens, *rest)).tobytes())
+        return batch(tokens, *rest)
+
+    monkeypatch.setattr(runs, "batch", recorded)
+    assert study.train(found, tmp_path / "out", quiet=True)
+    one, other, third, fourth = (seen[start : start + 4] for start in range(0, 16, 4))
+    assert one == other and third == fourth and one != third
+    fingerprints = {
+        json.loads((tmp_path / "out" / f"{v}-{s}" / runs.RUN).read_text())["text_sha256"] for v, s in found.runs()
+    }
+    assert len(fingerprints) == 1
+
+
+def test_finished_runs_stay_and_stopped_ones_go_on(toml, tmp_path, monkeypatch):
+    found, out = study.load(toml), tmp_path / "out"
+    batch = runs.batch
+
+    def stopping(tokens, seed, step, *rest):
+        if (seed, step) == (0, 1) and (out / "softmax-0").exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batch(tokens, seed, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "batch", stopping)
+        assert not study.train(found, out, quiet=True)
+    assert sorted(path.name for path in out.iterdir()) == ["interdomain-0", "softmax-0"]
+    assert study.finished(out / "interdomain-0") and not study.finished(out / "softmax-0")
+    with pytest.raises(ValueError, match=r"softmax-0' is not finished; train the study first"):
+        study.collect(found, out)
+    kept = {file: file.stat().st_mtime_ns for file in (out / "interdomain-0").rglob("*")}
+    assert study.train(found, out, quiet=True)
+    assert kept == {file: file.stat().st_mtime_ns for file in (out / "interdomain-0").rglob("*")}
+    study.train(found, tmp_path / "straight", quiet=True)
+    for variant, seed in found.runs():
+        where = [folder / f"{variant}-{seed}" / runs.CHECKPOINTS for folder in (out, tmp_path / "straight")]
+        one, other = (checkpoint.read(checkpoint.latest(folder)).weights for folder in where)
+        assert all((one[name] == other[name]).all() for name in one)
+    monkeypatch.setattr(training, "train", lambda *a, **b: pytest.fail("trained again"))
+    monkeypatch.setattr(training, "resume", lambda *a, **b: pytest.fail("trained again"))
+    assert study.train(found, out, quiet=True)
+
+
+def test_a_run_of_another_configuration_is_refused(toml, tmp_path):
+    found, out = study.load(toml), tmp_path / "out"
+    study.train(found, out, part=(1, 4), quiet=True)
+    before = (out / "interdomain-0" / runs.CONFIG).read_text()
+    toml.write_text(toml.read_text().replace("batch = 2", "batch = 4"))
+    with pytest.raises(ValueError, match=r"interdomain-0' holds a run of another configuration; name another folder"):
+        study.train(study.load(toml), out, quiet=True)
+    assert (out / "interdomain-0" / runs.CONFIG).read_text() == before
+
+
+def test_collect_scores_all_of_the_held_out_text(toml, tmp_path):
+    found, out, told = study.load(toml), tmp_path / "out", []
+    study.train(found, out, quiet=True)
+    body = json.loads(json.dumps(study.collect(found, out, progress=told.append)))
+    assert told == ["interdomain, seed 0", "softmax, seed 0", "interdomain, seed 3", "softmax, seed 3"]
+    assert [(row["variant"], row["seed"]) for row in body["rows"]] == found.runs()
+    for row in body["rows"]:
+        settings = found.settings(row["variant"], row["seed"])
+        where = out / f"{row['variant']}-{row['seed']}"
+        data = runs.load_data(settings, where / runs.TOKENIZER)
+        assert row["targets"] == len(data.validation) - 1
+        text = data.tokenizer.decode(data.validation[1:])
+        assert row["perplexity_per_token"] == pytest.approx(math.exp(row["loss"]))
+        assert math.log(row["perplexity_per_word"]) == pytest.approx(row["loss"] * row["targets"] / len(text.split()))
+        assert row["bits_per_byte"] == pytest.approx(row["loss"] * row["targets"] / math.log(2) / len(text.encode()))
+        assert row["interval"][0] < row["loss"] < row["interval"][1]
+        assert [tokens for tokens, _ in row["history"]] == [2 * 2 * 16, 4 * 2 * 16]
+        assert row["tokens_seen"] == 4 * 2 * 16 and row["trained_at"] == 16
+        assert row["training_tokens_per_second"] > 0
+    by = {row["variant"]: row for row in body["rows"]}
+    assert by["softmax"]["state_per_layer"] == 2 * 16 * 16
+    assert by["interdomain"]["state_per_layer"] == 2 * 2 * 2 * (8 + 8)
+    assert body["summary"] == json.loads(json.dumps(study.summary(body["rows"])))
+
+
+def test_summary_by_hand():
+    losses = {"a": {0: 3.0, 1: 3.2, 2: 3.4}, "b": {0: 3.1, 1: 3.5, 2: 3.3}}
+    rows = [{"variant": v, "seed": s, "loss": x} for v, seeds in losses.items() for s, x in reversed(seeds.items())]
+    found = study.summary(rows)
+    a, b = found["a"], found["b"]
+    assert list(found) == ["a", "b"]
+    assert a["seeds"] == b["seeds"] == [0, 1, 2]
+    assert (a["loss"], a["spread"]) == (pytest.approx(3.2), pytest.approx(0.2))
+    assert (b["loss"], b["spread"]) == (pytest.approx(3.3), pytest.approx(0.2))
+    assert a["perplexity"] == pytest.approx(math.exp(3.2))
+    assert (a["difference"], a["difference_spread"]) == (0, 0)
+    assert b["difference"] == pytest.approx(0.1)  # of 0.1, 0.3, −0.1, seed by seed
+    assert b["difference_spread"] == pytest.approx(0.2)
+    alone = study.summary(rows[:1])
+    assert alone["a"]["spread"] is None and alone["a"]["difference_spread"] is None
+    assert study.spread(np.array([1.0, 2.0])) == pytest.approx(math.sqrt(0.5))
+
+
+@pytest.mark.parametrize("count", [1, 5, 8])
+@pytest.mark.parametrize("of", [1, 2, 3, 9])
+def test_parts_cover_all_runs_once(count, of):
+    todo = list(range(count))
+    parts = [study.part_of(todo, (number, of)) for number in range(1, of + 1)]
+    assert sorted(run for part in parts for run in part) == todo
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize("part", [(0, 2), (3, 2), (-1, 1)])
+def test_a_part_out_of_range_is_refused(part):
+    with pytest.raises(ValueError, match=f"part must be from 1/{part[1]} to {part[1]}/{part[1]}, not {part[0]}"):
+        study.part_of([1, 2], part)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("seeds = [0, 3]", "seeds = [0, 0]", r"seeds must be a list of at least one, no two the same, not \[0, 0\]"),
+        ("seeds = [0, 3]", "seeds = []", "seeds must be a list of at least one"),
+        ("seeds = [0, 3]", "seeds = [-1]", "seed must be a whole number from 0 .* not -1"),
+        ("seeds = [0, 3]", "seed = [0]", "unknown key 'seed'; known: title, seeds, training, variants"),
+        ("steps = 4", "stepz = 4", "interdomain has the unknown key 'stepz'"),
+        ("steps = 4", "steps = 'four'", "interdomain: steps must be a whole number of at least 1, not 'four'"),
+        ("steps = 4", "steps = 4\nseed = 1", "interdomain has the unknown key 'seed'"),
+        ("modes = 2", "modes = 0", "interdomain: modes must be a whole number of at least 1, not 0"),
+        ("[variants.interdomain]", "[variants]\nx = 3\n[variants.interdomain]", "variants.x must be a table, not 3"),
+        ("seeds = [0, 3]", "seeds = [0, 3", "is not TOML"),
+    ],
+)  # fmt: skip
+def test_wrong_studies_are_refused_by_name(toml, old, new, says):
+    toml.write_text(toml.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=says):
+        study.load(toml)
+
+
+def test_a_study_without_variants(tmp_path):
+    (tmp_path / "none.toml").write_text("seeds = [0]\n[training]\nsteps = 3\n")
+    with pytest.raises(ValueError, match=r"needs a table \[training\] and at least one"):
+        study.load(tmp_path / "none.toml")
+
+
+def test_recipes_by_bare_name_and_by_path(toml, tmp_path, monkeypatch):
+    assert study.recipe("tiny").parent == study.RECIPES
+    assert study.recipe(toml) == toml
+    with pytest.raises(ValueError, match=r"config 'none' does not exist; give a TOML file, or one of .*tiny"):
+        study.recipe("none")
+    with pytest.raises(ValueError, match="is a folder; give a TOML file"):
+        study.recipe(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny").mkdir()  # a folder of that name does not hide it
+    assert study.recipe("tiny").parent == study.RECIPES
+
+
+def test_every_recipe_that_idviz_carries_is_one():
+    for path in sorted(study.RECIPES.glob("*.toml")):
+        text = path.read_text("utf-8")
+        kind = recall_study if "[task]" in text else study if "[variants." in text else configs
+        kind.load(path)
+
+
+def test_tiny_changes_only_what_it_says():
+    found, plain = configs.load(study.recipe("tiny")), configs.TrainingConfig()
+    assert replace(found, mixer_options={}) == plain
