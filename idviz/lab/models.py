@@ -148,6 +148,7 @@ def bundle(run: str | Path, name: str, folder: str | Path = FOLDER, **measured) 
     path.mkdir(parents=True)
     weights = {name: tensor.contiguous() for name, tensor in found.decoder.state_dict().items()}
     save_file(weights, path / WEIGHTS)
+    (path / WEIGHTS).chmod(0o644)  # the library makes it readable by its owner alone
     found.tokenizer.save(path / TOKENIZER)
     write_text(path / ABOUT, json.dumps({**found.about, **measured}, indent=1, ensure_ascii=False) + "\n")
     return path

@@ -10,11 +10,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
-from idviz.lab.checkpoint import write_text
-from idviz.lab.runs import commit
-
 FOLDER = Path(__file__).parents[1] / "pretrained" / "results"
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
 _FORMAT = 1
@@ -48,6 +43,10 @@ def load(file: str | Path) -> dict:
 
 def measured(device="cpu") -> dict:
     """When and on what: date, commit, kind of machine, threads, versions. No name of a machine or of a person."""
+    import torch  # reading needs none of this
+
+    from idviz.lab.runs import commit
+
     device = torch.device(device)
     return {
         "date": datetime.date.today().isoformat(),
@@ -78,6 +77,8 @@ def write(file: str | Path, body: dict, *, made_by: str | None = None, device="c
     ValueError
         The folder cannot be written to.
     """
+    from idviz.lab.checkpoint import write_text
+
     file = Path(file)
     whole = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}
     try:
