@@ -2,6 +2,7 @@
 
 A picture is drawn by an :class:`Artist`, a thread with a Figure of its own: figures are never shared, and a thread that
 lives on keeps matplotlib's font cache, which is per thread. Views are kept in one bounded cache for all sessions.
+Work that takes seconds has a thread of its own, so that other pages do not wait for it, and can be stopped.
 """
 
 from __future__ import annotations
@@ -50,6 +51,46 @@ def fingerprint(explorable: Explorable, values: Mapping[str, Any], look: Look) -
 
     settings = [explorable.slug, look.theme, look.narrow, {name: plain(value) for name, value in values.items()}]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:24]
+
+
+class Stopped(Exception):
+    """Nobody waits for this work any more."""
+
+
+class Progress:
+    """How far a piece of slow work has come (``share``, from 0 to 1); once stopped, it ends at its next report."""
+
+    def __init__(self):
+        self.share = 0.0
+        self.stopped = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.stopped:
+            raise Stopped
+        self.share = min(1.0, done / max(1, total))
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@dataclass(frozen=True)
+class Work:
+    """A view being made; ``key`` is its fingerprint. ``progress`` is there where it is slow and says how far it is."""
+
+    key: str
+    future: Future
+    progress: Progress | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Slow work that goes on: who asks for the same again waits for this."""
+        return self.progress is not None and not self.progress.stopped and not self.future.done()
+
+    def stop(self) -> None:
+        """No effect on work that is done, nor on quick work that has begun."""
+        self.future.cancel()
+        if self.progress is not None:
+            self.progress.stop()
 
 
 class ViewCache:
@@ -103,9 +144,15 @@ class Artist:
         return task(self._figure, *arguments)
 
 
-def make_view(figure: Figure, explorable: Explorable, values: Mapping[str, Any], look: Look) -> View:
+def make_view(
+    figure: Figure,
+    explorable: Explorable,
+    values: Mapping[str, Any],
+    look: Look,
+    progress: Progress | None = None,
+) -> View:
     """Compute and draw. Raises the ``ValueError`` of a ``compute`` that cannot use the values."""
-    result = explorable.compute(**values)
+    result = explorable.run(values, progress)
     png = export.png(explorable.draw(result, figure, look=look))
     tokens: tuple[str, ...] = ()
     if explorable.tokens is not None:
@@ -123,9 +170,10 @@ def make_svg(figure: Figure, explorable: Explorable, values: Mapping[str, Any], 
 
 VIEWS = ViewCache()
 ARTIST = Artist("idviz-page")
+SLOW_ARTIST = Artist("idviz-slow-page")
 
 
-def view_now(explorable: Explorable, values: Mapping[str, Any], look: Look) -> Future:
+def view_now(explorable: Explorable, values: Mapping[str, Any], look: Look, progress: Progress | None = None) -> Future:
     """The view of these values, from the cache or being made."""
     key = fingerprint(explorable, values, look)
     cached = VIEWS.get(key)
@@ -135,8 +183,8 @@ def view_now(explorable: Explorable, values: Mapping[str, Any], look: Look) -> F
         return future
 
     def make(figure: Figure) -> View:
-        view = make_view(figure, explorable, values, look)
+        view = make_view(figure, explorable, values, look, progress)
         VIEWS.put(key, view)
         return view
 
-    return ARTIST.submit(make)
+    return (SLOW_ARTIST if explorable.progress else ARTIST).submit(make)

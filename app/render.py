@@ -7,14 +7,15 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import player
 import streamlit as st
-from drawing import ARTIST, View, make_svg, view_now
+import tokens
+from drawing import ARTIST, Progress, View, Work, fingerprint, make_svg, view_now
 from film import STUDIO, Film, film_key
 from panel import show_panel
 from state import PageState, page_state, reset, set_value, settle, try_this, write_query
@@ -63,8 +64,10 @@ def render(explorable: Explorable) -> None:
         )
     with right:
         _words(explorable, state, view, film)
-    for piece in view.tokens:
-        st.html(piece)
+    if view.tokens:
+        for n, (cell, piece) in enumerate(zip(st.columns(len(view.tokens), gap="medium"), view.tokens, strict=True)):
+            with cell:
+                tokens.text(piece, f"{explorable.slug}.tokens.{n}", partial(set_value, explorable))
     with st.container(key=f"keep-{explorable.slug}"):
         _keep(explorable, state, shown, look, view, film)
     st.subheader("What this page is about", anchor=False)
@@ -93,7 +96,7 @@ def _view(
 ) -> tuple[View | None, dict[str, Any], str | None]:
     """The view of ``values``; where it can't be made, the one in sight so far and the reason."""
     try:
-        view = _wait(explorable, state, view_now(explorable, values, look))
+        view = _wait(explorable, state, _ask(explorable, values, look))
     except ValueError as error:
         reason = str(error)[:1].upper() + str(error)[1:]
     except Exception:
@@ -111,12 +114,27 @@ def _view(
     return None, values, reason
 
 
-def _wait(explorable: Explorable, state: PageState, work: Future) -> View:
-    """The result of the work; past half a second with a message and a way to stop."""
+def _ask(explorable: Explorable, values: Mapping[str, Any], look: Look) -> Work:
+    """The work for this view. Slow work that this session waited for goes on where it is the same, else it ends."""
+    key, before = fingerprint(explorable, values, look), st.session_state.pop("work", None)
+    if before is not None and before.key == key and before.wanted:
+        work = before
+    else:
+        if before is not None:
+            before.stop()
+        progress = Progress() if explorable.progress else None
+        work = Work(key, view_now(explorable, values, look, progress), progress)
+    if work.wanted:
+        st.session_state["work"] = work
+    return work
+
+
+def _wait(explorable: Explorable, state: PageState, work: Work) -> View:
+    """The result of the work; past half a second with a message, a bar where it says how far it is, a way to stop."""
     try:
-        return work.result(PATIENCE)
+        return work.future.result(PATIENCE)
     except NotYet:
-        if work.done():  # the work itself ran into a time-out
+        if work.future.done():  # the work itself ran into a time-out
             raise
     began = time.monotonic() - PATIENCE
     place = st.empty()
@@ -124,17 +142,19 @@ def _wait(explorable: Explorable, state: PageState, work: Future) -> View:
         line = st.empty()
         st.button("Stop, back to the last picture", on_click=_go_back, args=(explorable, state, work))
     try:
-        while not work.done():
-            line.markdown(f"Working… {time.monotonic() - began:.1f} s")  # Streamlit may end this run here
+        while not work.future.done():
+            said = f"Working… {time.monotonic() - began:.1f} s"  # Streamlit may end this run at the next line
+            line.markdown(said) if work.progress is None else line.progress(work.progress.share, said)
             time.sleep(0.1)
     finally:
-        work.cancel()  # no effect on work that has begun, and none on work that is done
+        if work.progress is None:  # slow work goes on meanwhile: the next run may wait for it again, or stop it
+            work.stop()
     place.empty()
-    return work.result()
+    return work.future.result()
 
 
-def _go_back(explorable: Explorable, state: PageState, work: Future) -> None:
-    work.cancel()
+def _go_back(explorable: Explorable, state: PageState, work: Work) -> None:
+    work.stop()
     if state.shown is None:
         reset(explorable)
     else:

@@ -18,6 +18,11 @@ _MODULES = {  # slug -> module that defines EXPLORABLE, in the order of the app'
     "modes": "idviz.explore.modes",
     "lag_kernel": "idviz.explore.lag_kernel",
     "three_forms": "idviz.explore.three_forms",
+    "state": "idviz.explore.state",
+    "length": "idviz.explore.length",
+    "recall": "idviz.explore.recall_limits",
+    "ablation": "idviz.explore.ablation",
+    "generate": "idviz.explore.generate",
 }
 
 

@@ -16,6 +16,7 @@ from idviz.explore.controls import Control, Slider
 from idviz.figures.style import Look
 
 Values = Mapping[str, Any]
+Progress = Callable[[int, int], None]  # parts of the work done, parts in all; what it raises stops the work
 
 
 class Result(Protocol):
@@ -55,13 +56,19 @@ class NotebookLink:
 
 @dataclass(frozen=True)
 class TokenView:
-    """Weights shown on the text itself. ``weights`` (N,); ``query`` is the index of the outlined token or None."""
+    """Weights shown on the text itself. ``weights`` (N,); ``query`` is the index of the outlined token or None.
+
+    ``control`` names the slider that a click on token n (from 0) sets to n+1, where the front end can.
+    ``unread`` is said of a token whose weight is NaN.
+    """
 
     tokens: tuple[str, ...]
     weights: np.ndarray
     query: int | None
     label: str
     signed: bool = True
+    control: str | None = None
+    unread: str = "not read"
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Explorable:
     ``time`` names the slider that stands for time (it can be played and scrubbed), or is None.
     ``table`` gives the numbers behind the picture as named columns (lengths may differ).
     ``describe`` gives two sentences: live caption and alt text.
+    ``progress``: ``compute`` may take seconds, and takes a keyword ``progress`` too, a :data:`Progress` or None.
     """
 
     slug: str
@@ -89,6 +97,7 @@ class Explorable:
     tokens: Callable[[Any], Sequence[TokenView]] | None = None
     group: str = "The exact half"
     extra: Mapping[str, Any] = field(default_factory=dict)
+    progress: bool = False
 
     def __post_init__(self):
         names = [control.name for control in self.controls]
@@ -171,6 +180,10 @@ class Explorable:
     def result(self, **given: Any) -> Any:
         """Check the values and compute."""
         return self.compute(**self.resolve(**given))
+
+    def run(self, values: Values, progress: Progress | None = None) -> Any:
+        """Compute from checked values, and tell ``progress`` how far it is, where the explorable can."""
+        return self.compute(**values, progress=progress) if self.progress else self.compute(**values)
 
     def figure(self, *, look: Look | None = None, **given: Any) -> Figure:
         """The static picture: what a page without a kernel shows."""

@@ -17,7 +17,8 @@ def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look
     """The text with each token's background by weight, its number on hover and on focus, and a table of the same.
 
     Signed weights: RdBu centred at 0; positive ones: viridis from 0. Raises ``ValueError`` where the numbers of
-    tokens and weights differ, or the query is not one of the tokens. A weight that is NaN: the token is not read.
+    tokens and weights differ, or the query is not one of the tokens. A weight that is NaN: ``view.unread`` is said.
+    Where the view names a control, the outermost element has it as ``data-control``, for a front end with scripts.
     """
     weights = np.asarray(view.weights, dtype=float).ravel()
     if len(weights) != len(view.tokens):
@@ -26,18 +27,19 @@ def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look
         raise ValueError(f"query must be from 0 to {len(weights) - 1}, not {view.query}")
     backgrounds, texts = _colours(weights, view.signed)
     label = html.escape(view.label, quote=True)
+    control = "" if view.control is None else f' data-control="{html.escape(view.control, quote=True)}"'
     spans = [
-        _span(token, weight, n, n == view.query, background, text)
+        _span(token, _said(weight, view.unread), n, n == view.query, background, text, np.isnan(weight))
         for n, (token, weight, background, text) in enumerate(
             zip(view.tokens, weights, backgrounds, texts, strict=True)
         )
     ]
     rows = "".join(
-        f"<tr><td>{n + 1}</td><td>{html.escape(_readable(token))}</td><td>{_said(weight)}</td></tr>"
+        f"<tr><td>{n + 1}</td><td>{html.escape(_readable(token))}</td><td>{_said(weight, view.unread)}</td></tr>"
         for n, (token, weight) in enumerate(zip(view.tokens, weights, strict=True))
     )
     return (
-        f'<div class="idviz-tokens" style="color:{look.ink}">{_style(look)}'
+        f'<div class="idviz-tokens"{control} style="color:{look.ink}">{_style(look)}'
         f'<div class="idviz-label">{label}</div>'
         f'<div class="idviz-box"><div class="idviz-hint">Point at a token, or reach it with Tab, for its number.</div>'
         f'<div class="idviz-text" dir="auto" role="group" aria-label="{label}">{"".join(spans)}</div></div>'
@@ -66,19 +68,21 @@ def _colours(weights: np.ndarray, signed: bool) -> tuple[list[str], list[str]]:
     return backgrounds, texts
 
 
-def _said(weight: float) -> str:
-    return "not read" if np.isnan(weight) else number(weight)
+def _said(weight: float, unread: str) -> str:
+    return html.escape(unread) if np.isnan(weight) else number(weight)
 
 
-def _span(token: str, weight: float, n: int, query: bool, background: str, text: str) -> str:
+def _span(token: str, weight: str, n: int, query: bool, background: str, text: str, unread: bool) -> str:
     """One token: spaces as a thin mark, a new line as a mark and a break."""
-    said = f"{_readable(token)}, token {n + 1}{', the query' if query else ''}: {_said(weight)}"
+    said = f"{_readable(token)}, token {n + 1}{', the query' if query else ''}: {weight}"
     said = html.escape(said, quote=True)
     body = "".join(_sign(sign) for sign in token)
-    kind = ' class="q"' if query else ' class="u"' if np.isnan(weight) else ""
+    after = "<br>" if body.endswith("<br>") else ""  # outside, or the frame would reach into the next line
+    body = body.removesuffix("<br>")
+    kind = ' class="q"' if query else ' class="u"' if unread else ""
     return (
         f'<span{kind} tabindex="0" role="img" aria-label="{said}" data-w="{said}" '
-        f'style="background:{background};color:{text}">{body}</span>'
+        f'style="background:{background};color:{text}">{body}</span>{after}'
     )
 
 

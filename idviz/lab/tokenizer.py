@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,25 @@ from idviz.exact.checks import whole_number
 BYTES = 256
 
 
+@lru_cache(maxsize=1)
+def _alphabet() -> dict[str, int]:
+    """The letters that stand for the bytes in a byte-level vocabulary: bytes that print stand for themselves."""
+    prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(BYTES) if byte not in prints]
+    return {chr(byte): byte for byte in prints} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
+
+
 class Tokenizer:
     """Text to tokens and back; ``vocabulary`` is how many there are. Made by :meth:`train` or :meth:`load`."""
 
     def __init__(self, inner: tokenizers.Tokenizer):
         self._inner = inner
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tokenizer) and self._inner.to_str() == other._inner.to_str()
+
+    def __hash__(self) -> int:
+        return hash(self._inner.to_str())
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int = 1024) -> Tokenizer:
@@ -79,6 +94,11 @@ class Tokenizer:
             raise ValueError(f"text has half a surrogate pair at position {error.start}, which UTF-8 lacks") from None
         return np.array(self._inner.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
+    def encode_all(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """:meth:`encode` of each of them, on all cores; texts from a file of any kind are UTF-8 already."""
+        found = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in found]
+
     def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
         """The text; a broken UTF-8 character at an edge becomes U+FFFD. Raises ``ValueError`` for unknown tokens."""
         tokens = [int(token) for token in tokens]
@@ -86,3 +106,8 @@ class Tokenizer:
             if not 0 <= token < self.vocabulary:
                 raise ValueError(f"tokens must be from 0 to {self.vocabulary - 1}, not {token} at position {n}")
         return self._inner.decode(tokens, skip_special_tokens=False)
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes that a token stands for; not always a whole character. Raises ``ValueError`` for an unknown one."""
+        token = whole_number("token", token, 0, self.vocabulary - 1)
+        return bytes(_alphabet()[letter] for letter in self._inner.id_to_token(token))

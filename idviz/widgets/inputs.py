@@ -49,6 +49,11 @@ class Input:
         finally:
             self._quiet = before
 
+    def follow(self, always: bool) -> None:
+        """Report every move and every letter, or, where each means seconds of work, only where the person stops."""
+        if self.widget.has_trait("continuous_update"):
+            self.widget.continuous_update = always
+
     def disable(self, reason: str | None) -> None:
         self.widget.disabled = reason is not None
         self.note.value = f'<span class="idviz-note">{html.escape(reason)}</span>' if reason else ""

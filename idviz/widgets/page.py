@@ -68,6 +68,7 @@ STYLE = """<style>
 .idviz-view .idviz-problem{border-left:4px solid #D55E00;background:var(--idviz-soft);border-radius:4px;
  padding:7px 12px;margin:0 0 8px}
 .idviz-view .idviz-warning{border-left:4px solid #E69F00;padding:3px 12px;margin:0 0 6px}
+.idviz-view .idviz-bar{width:100%;margin:0 0 8px}
 .idviz-view .idviz-formula{margin:4px 0 0}
 .idviz-view .idviz-formula .widget-html-content{overflow-x:auto;overflow-y:hidden;padding:0 0 4px;height:auto}
 .idviz-view .idviz-formula mjx-container{margin:4px 0!important;text-align:left!important}

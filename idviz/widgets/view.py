@@ -136,6 +136,8 @@ class View:
         self.inputs: dict[str, Input] = {
             control.name: make_input(control, self._pacer.ask) for control in explorable.controls
         }
+        for box in self.inputs.values():
+            box.follow(not explorable.progress)
         main, more = [], []
         wide_last = sorted(self.inputs.items(), key=lambda item: item[1].wide)
         for name, box in wide_last:
@@ -152,6 +154,8 @@ class View:
             panel += self._folded(more)
 
         self._problem = widgets.HTML()
+        self._bar = widgets.IntProgress(description="Working…").add_class("idviz-bar")
+        self._bar.layout.display = "none"  # until slow work says how far it is
         self._image = Picture(format="png")
         self._image.layout.display = "none"  # until there is a picture
         self._caption = widgets.HTML()
@@ -170,6 +174,7 @@ class View:
                 widgets.HTML(page.header(explorable)),
                 widgets.VBox(panel).add_class("idviz-panel"),
                 self._problem,
+                self._bar,
                 body,
                 widgets.VBox([self._symbols, self._numbers]).add_class("idviz-formula"),
                 self._tokens,
@@ -258,10 +263,12 @@ class View:
             try:
                 self._move_inputs(values)
                 try:
-                    result = self.explorable.compute(**values)
+                    result = self.explorable.run(values, self._report)
                 except ValueError as error:
                     self._say(str(error))
                     return
+                finally:
+                    self._bar.layout.display = "none"
                 self._figure = self.explorable.draw(result, self._figure, look=self.look)
                 picture = export.png(self._figure)
                 caption = self.explorable.describe(result)
@@ -282,6 +289,12 @@ class View:
             self._look_for.value = ""
             self.saving.forget()
             self._say("", getattr(result, "warnings", ()))
+
+    def _report(self, done: int, total: int) -> None:
+        """How far slow work is; the browser gets it while the work goes on."""
+        self._bar.max = max(1, total)
+        self._bar.value = min(done, total)
+        self._bar.layout.display = None
 
     def _token_views(self, result: Any):
         return () if self.explorable.tokens is None else self.explorable.tokens(result)

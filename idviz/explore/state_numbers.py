@@ -1,0 +1,146 @@
+"""The numbers behind *What the state holds*: a layer traced once for each text, every query drawn from that."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+
+from idviz.explore.trained_models import encoded, lab, pieces, shape
+from idviz.figures.state import Head, StateResult
+
+MOST_TOKENS = 256
+ALIKE = "same"  # the other model's layer and head, unless they are chosen
+NOTHING = "nothing"
+_tracing = threading.Lock()  # who asks for a trace that is being made waits for it
+
+# Of our own making: short texts in which something comes back.
+TALE = (
+    "The miller's daughter kept a silver key. She hid the key beneath the seventh stone,\n"
+    "and told the stone, the mill and the slow river; but to the steward of the hall she said:\n"
+    "My lord, I have no silver and no stone. The steward laughed, and went to ask the river.\n"
+    "What did the miller's daughter keep? A silver"
+)
+SPEECH = (
+    "ROSALIND\nI pray thee, Antonio, where is the ring?\n\n"
+    "ANTONIO\nThe ring, my lady? I have left the ring with Bassanio.\n\n"
+    "ROSALIND\nThen go and bid Bassanio give it me.\n\n"
+    "ANTONIO\nI go, my lady.\n\n"
+    "ROSALIND\nAnd say that I have sent for it, good Antonio.\n\nANTONIO"
+)
+PAIRS = (
+    "red is one, blue is two, green is three, gold is four, white is five, black is six;\n"
+    "gold is four, red is one, black is six, blue is"
+)
+PASSAGES = (
+    ("own", "your own text"),
+    ("tale", "a short tale (ours)"),
+    ("pairs", "colours and numbers (ours)"),
+    ("play", "a play it never read"),
+)
+_FIXED = {"tale": TALE, "pairs": PAIRS}
+
+
+@lru_cache(maxsize=8)
+def play(model: str) -> str:
+    """The first held-out play's opening, from the installed package; as many characters as surely fit.
+
+    Raises ``ValueError`` where the package is missing, or the model has seen some of every play.
+    """
+    found = lab("models").shared(model).held_out
+    if not found:
+        raise ValueError(f"{model} has read a part of every text; there is no play that it never read.")
+    documents = {document.name: document.text for document in lab("corpus").plays()}
+    if found[0] not in documents:
+        raise ValueError(f"{model} was kept from {found[0]!r}, which is not among the installed plays.")
+    text = documents[found[0]]
+    kept = encoded(model, text[:2000])[: MOST_TOKENS - 16]
+    return lab("models").shared(model).tokenizer.decode(kept).rstrip("\ufffd")
+
+
+def text_of(model: str, passage: str, text: str) -> str:
+    """The text that is read."""
+    if passage == "play":
+        return play(model)
+    return _FIXED.get(passage, text)
+
+
+def token_count(model: str, passage: str, text: str) -> int:
+    """For the slider's end: how many tokens the text has; the limit where that can't be told here."""
+    try:
+        return max(1, min(MOST_TOKENS, len(encoded(model, text_of(model, passage, text)))))
+    except ValueError:
+        return MOST_TOKENS
+
+
+@lru_cache(maxsize=24)
+def _probe(model: str, tokens: tuple[int, ...], layer: int):
+    return lab("probing").read_layer(lab("models").shared(model).decoder, tokens, layer - 1)
+
+
+def probe(model: str, tokens: tuple[int, ...], layer: int):
+    """One layer's trace at every position and head, made once."""
+    with _tracing:
+        return _probe(model, tokens, layer)
+
+
+def _clamped(name: str, wanted: int, most: int, model: str, warnings: list[str]) -> int:
+    if wanted > most:
+        warnings.append(f"{model} has no {name} {wanted}; its {name} {most} is shown.")
+    return min(wanted, most)
+
+
+def compute(*, model, passage, text, layer, head, beside, beside_layer, beside_head, position) -> StateResult:
+    """The query at ``position`` (from 1), as one head of the model reads the text, and a head of another beside it."""
+    lab("probing")  # says what is missing where PyTorch is not installed
+    text = text_of(model, passage, text)
+    tokens = encoded(model, text)
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(f"The text has {len(tokens):,} tokens; at most {MOST_TOKENS} can be shown at once.")
+    config = shape(model)
+    if config["mixer"] != "interdomain":
+        raise ValueError(f"{model} has no state of keys and values to look into; choose an Interdomain model.")
+    warnings: list[str] = []
+    found = probe(model, tokens, layer)
+    h, t = head - 1, position - 1
+    n = min(position, len(tokens))
+    if n < position:
+        raise ValueError(f"Query at token must be a whole number from 1 to {len(tokens)}, not {position}.")
+    other = row = error = None
+    if beside != NOTHING:
+        shape_beside = shape(beside)
+        own = encoded(beside, text)
+        if own != tokens:
+            warnings.append(f"{beside} cuts the text into other tokens, so its weights can't stand beside these.")
+        else:
+            at = _clamped("layer", layer if beside_layer == ALIKE else int(beside_layer), shape_beside["depth"],
+                          beside, warnings)  # fmt: skip
+            which = _clamped("head", head if beside_head == ALIKE else int(beside_head), shape_beside["heads"],
+                             beside, warnings)  # fmt: skip
+            other = Head(beside, shape_beside["mixer"], at, which)
+            reading = probe(beside, tokens, at)
+            row, error = reading.weights[which - 1, t, :n], reading.error
+    largest = [max(float(part[h].max()), 1e-300) for part in (found.u, found.gamma)]
+    return StateResult(
+        tokens=pieces(model, tokens),
+        n=n,
+        where=Head(model, config["mixer"], layer, head),
+        u=found.u[h, t] / largest[0],
+        gamma=found.gamma[h, t] / largest[1],
+        s=found.s[h, t],
+        waves=found.waves[h, t],
+        a_bar=found.a_bar[h],
+        row=found.weights[h, t, :n],
+        memory=float(found.memory[h]),
+        error=found.error,
+        beside=other,
+        beside_row=row,
+        beside_error=error,
+        state_numbers=_state_numbers(model, layer),
+        warnings=tuple(warnings),
+    )
+
+
+@lru_cache(maxsize=16)
+def _state_numbers(model: str, layer: int) -> int:
+    mixer = lab("models").shared(model).decoder.blocks[layer - 1].mixer
+    return mixer.state_size(1) // mixer.heads

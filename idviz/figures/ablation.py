@@ -1,0 +1,192 @@
+"""Which part does the work: each variant's loss against the first's, every seed a dot, and how two of them learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, INTERDOMAIN, Look, number
+from idviz.figures.trained import LINE_HEIGHT, label_ends, mixer_colour, mixer_mark
+
+UNITS = {"nats": "nats per token", "percent": "perplexity, %"}
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One variant over its seeds: ``losses`` (n,) in nats per token, ``differences`` (n,) from the first, by seed.
+
+    ``histories``: for each seed (points, 2), tokens seen and validation loss.
+    """
+
+    name: str
+    label: str
+    mixer: str
+    seeds: tuple[int, ...]
+    losses: np.ndarray
+    differences: np.ndarray
+    histories: tuple[np.ndarray, ...]
+    parameters: int
+    state_per_layer: int
+
+    def shown(self, unit: str) -> np.ndarray:
+        """(n,) differences in nats, or by how many per cent the perplexity differs."""
+        return self.differences if unit == "nats" else 100 * np.expm1(self.differences)
+
+    @property
+    def difference(self) -> float:
+        return float(self.differences.mean())
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the differences over seeds; None for one."""
+        return float(self.differences.std(ddof=1)) if len(self.differences) > 1 else None
+
+    @property
+    def clear(self) -> bool | None:
+        """Whether the difference is larger than the seeds' spread; None where one seed tells no spread."""
+        return None if self.spread is None else abs(self.difference) > self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class AblationResult:
+    """A study: ``variants``, the first being what the others differ from; ``chosen`` is whose training is shown."""
+
+    variants: tuple[Variant, ...]
+    chosen: Variant
+    unit: str
+    study: str
+    paper: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> Variant:
+        return self.variants[0]
+
+    @property
+    def ranked(self) -> tuple[Variant, ...]:
+        """The others, the one with the largest loss first."""
+        return tuple(sorted(self.variants[1:], key=lambda variant: -variant.difference))
+
+
+def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+    """Differences, sorted; below or beside them the two training curves; the paper's word at the foot."""
+    rows = len(result.variants)
+    tall = 0.42 * rows  # inches for the rows
+    if look.narrow:
+        height = tall * 1.35 + 4.45
+        figure = look.prepare(figure, narrow=(3.7, height))
+        dots = figure.add_axes([0.09, 1 - (0.35 + 1.35 * tall) / height, 0.86, 1.35 * tall / height])
+        curves = figure.add_axes([0.19, 1.32 / height, 0.5, 1.95 / height])
+    else:
+        height = max(tall, 2.1) + 1.5
+        figure = look.prepare(figure, wide=(6.8, height))
+        body, base = max(tall, 2.1) / height, 1.14 / height
+        dots = figure.add_axes([0.255, base, 0.325, body])
+        curves = figure.add_axes([0.685, base, 0.165, body])
+    _dots(dots, result, look)
+    _curves(curves, result, look)
+    _foot(figure, result, look, height)
+    return figure
+
+
+def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
+    """A row a variant: every seed a dot, the mean a line, the spread a bar; the name beside or above the row."""
+    unit = UNITS[result.unit]
+    look.dress(axes, xlabel=f"difference in loss ({unit})" if result.unit == "nats" else f"difference in {unit}")
+    axes.set_title(
+        f"Against {result.first.label}" if look.narrow else f"Loss against {result.first.label}",
+        color=look.ink,
+        fontsize=FONT_SIZE + 0.5,
+        loc="left",
+        fontweight="bold",
+        x=0 if look.narrow else -0.74,
+    )
+    order = [result.first, *result.ranked[::-1]]
+    axes.axvline(0, color=look.ink, linewidth=1.0)
+    for y, variant in enumerate(order):
+        shown, mine = variant.shown(result.unit), variant is result.chosen
+        colour = _colour(variant, result, look)
+        mean, spread = shown.mean(), shown.std(ddof=1) if len(shown) > 1 else 0.0
+        if variant is not result.first:
+            axes.barh(y, 2 * spread, left=mean - spread, height=0.5, color=colour, alpha=0.22, linewidth=0)
+            axes.vlines(mean, y - 0.25, y + 0.25, color=colour, linewidth=2.2)
+            nudge = np.linspace(-0.12, 0.12, len(shown)) if len(shown) > 1 else np.zeros(1)
+            axes.plot(shown, y + nudge, mixer_mark(variant.mixer), color=colour, markersize=4.5, zorder=4)
+        weight = "bold" if mine else "normal"
+        x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (-0.74, y, "center")
+        axes.text(x, height, variant.label, color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
+                  transform=axes.get_yaxis_transform(),
+                  bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
+    axes.plot([0], [0], mixer_mark(result.first.mixer), color=_colour(result.first, result, look), markersize=6)
+    axes.set_ylim(-0.5, len(order) - (0.25 if look.narrow else 0.5))
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    values = np.concatenate([variant.shown(result.unit) for variant in result.variants])
+    ends = [end for v in result.ranked for end in _ends(v.shown(result.unit))]
+    low, high = min(values.min(), *ends, 0.0), max(values.max(), *ends, 0.0)
+    pad = 0.07 * (high - low) or 0.01
+    axes.set_xlim(low - pad, high + pad)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(lambda value, _: ("+" if value > 0 else "") + number(value))
+
+
+def _ends(shown: np.ndarray) -> tuple[float, float]:
+    spread = float(shown.std(ddof=1)) if len(shown) > 1 else 0.0
+    return float(shown.mean()) - spread, float(shown.mean()) + spread
+
+
+def _colour(variant: Variant, result: AblationResult, look: Look) -> str:
+    """The mixers have their colours; in the study of parts the chosen one stands out."""
+    if len({other.mixer for other in result.variants}) == len(result.variants):
+        return mixer_colour(variant.mixer, look)
+    if variant is result.chosen:
+        return APPROXIMATION if variant.mixer == "interdomain" else mixer_colour(variant.mixer, look)
+    return INTERDOMAIN if variant is result.first else look.grey
+
+
+def _curves(axes: Axes, result: AblationResult, look: Look) -> None:
+    """Validation loss while training: thin lines the seeds, thick ones their mean."""
+    look.dress(axes, xlabel="tokens seen (millions)", ylabel="nats per token", title="Training")
+    ends, seen = [], []
+    for variant in dict.fromkeys([result.first, result.chosen]):
+        colour = _colour(variant, result, look)
+        style = "--" if variant is not result.first and colour == APPROXIMATION else "-"
+        for history in variant.histories:
+            axes.plot(history[:, 0] / 1e6, history[:, 1], color=colour, linewidth=0.8, alpha=0.5, linestyle=style)
+        x, mean = mean_history(variant)
+        axes.plot(x / 1e6, mean, color=colour, linewidth=1.8, linestyle=style)
+        label = variant.label if result.study == "mixers" else "full" if variant is result.first else "chosen"
+        label = label.replace(" attention", "")
+        ends.append((float(mean[-1]), label, colour, mixer_mark(variant.mixer)))
+        seen.append(x.max() / 1e6)
+    axes.set_xlim(0, max(seen))
+    values = np.concatenate([history[:, 1] for v in (result.first, result.chosen) for history in v.histories])
+    axes.set_ylim(values.min() - 0.05 * np.ptp(values), values.max() + 0.05 * np.ptp(values))
+    axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
+    axes.xaxis.set_major_formatter(lambda value, _: number(value))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    label_ends(axes, ends, look, x=1.0)
+
+
+def mean_history(variant: Variant) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens seen that all seeds share, and the mean validation loss there."""
+    shared = sorted(set.intersection(*(set(history[:, 0].tolist()) for history in variant.histories)))
+    picked = [history[np.isin(history[:, 0], shared), 1] for history in variant.histories]
+    return np.array(shared), np.mean(picked, axis=0)
+
+
+def _foot(figure: Figure, result: AblationResult, look: Look, height: float) -> None:
+    """The paper's word, marked as its own."""
+    y = (0.35 if not look.narrow else 0.6) / height
+    step = LINE_HEIGHT / height
+    for claim, text in result.paper:
+        lines = [f"The paper reports ({claim}; not ours):"]
+        lines += text.split(", ") if look.narrow else [text]
+        for i, line in enumerate(lines):
+            figure.text(0.03, y - i * step, line, color=look.ink, fontsize=FONT_SIZE, va="center",
+                        style="italic" if i else "normal")  # fmt: skip
+        y -= (len(lines) + 0.3) * step

@@ -1,0 +1,85 @@
+"""What the pictures of trained models share: a mixer's colour and mark, labels at the ends of lines, a message."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, S4D, SOFTMAX, Look
+
+_COLOURS = {"interdomain": INTERDOMAIN, "s4d": S4D, "softmax": SOFTMAX}
+_MARKS = {"interdomain": "o", "s4d": "s", "softmax": "^", "linear": "D"}
+LINE_HEIGHT = 1.3 * FONT_SIZE / 72  # inches
+
+
+def mixer_colour(mixer: str | None, look: Look) -> str:
+    """Blue, sky and purple; linear attention grey; the model without a mixer ink."""
+    return look.ink if mixer is None else _COLOURS.get(mixer, look.grey)
+
+
+def mixer_mark(mixer: str | None) -> str:
+    """A shape for each, so that colour is not all that tells them apart."""
+    return _MARKS.get(mixer or "", "x")
+
+
+def apart(places: Sequence[float], least: float, low: float, high: float) -> np.ndarray:
+    """The places, moved as little as it takes to be ``least`` apart, in their order, from ``low`` to ``high``."""
+    places = np.asarray(places, float)
+    if not len(places):
+        return places
+    order = np.argsort(places, kind="stable")
+    sums = np.clip(places[order], low, high) - least * np.arange(len(places))
+    blocks: list[list[float]] = []  # isotonic regression: neighbours that would cross share their mean
+    for value in sums:
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            value, count = blocks.pop()
+            blocks[-1] = [
+                (blocks[-1][0] * blocks[-1][1] + value * count) / (blocks[-1][1] + count),
+                blocks[-1][1] + count,
+            ]
+    level = np.concatenate([np.full(int(count), value) for value, count in blocks])
+    level = np.clip(level, low, max(low, high - least * (len(places) - 1)))
+    moved = np.empty_like(places)
+    moved[order] = level + least * np.arange(len(places))
+    return moved
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], look: Look, *, x: float = 1.02) -> None:
+    """Name lines at their right ends: (y, text, colour, mark) each, kept apart; call it when the y limits are set."""
+    shown = [(axes.transLimits.transform(axes.transScale.transform((1, y)))[1], *rest) for y, *rest in ends]
+    box, (width, height) = axes.get_position(), axes.figure.get_size_inches()
+    lines = [1 + text.count("\n") for _, text, *_ in shown]
+    least = LINE_HEIGHT * max(lines, default=1) / (box.height * height)
+    for place, (_, text, colour, mark) in zip(apart([end[0] for end in shown], least, 0.0, 1.0), shown, strict=True):
+        axes.plot(x + 0.06 / (box.width * width), place, mark, color=colour, markersize=6,
+                  transform=axes.transAxes, clip_on=False, zorder=5)  # fmt: skip
+        axes.text(x + 0.14 / (box.width * width), place, text, color=look.ink, fontsize=FONT_SIZE, va="center",
+                  transform=axes.transAxes, linespacing=1.1)  # fmt: skip
+
+
+def context_axis(axes: Axes, values: Sequence[int], *, most: int = 9) -> None:
+    """Powers of two along a logarithmic x axis, named as they are."""
+    low, high = min(values), max(values)
+    pad = max(1.03, (high / low) ** 0.03)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(low / pad, high * pad)
+    powers = [2**p for p in range(40) if low <= 2**p <= high] or [low]
+    powers = powers[:: -(-len(powers) // most)]
+    axes.set_xticks(powers, [str(power) for power in powers])
+    axes.minorticks_off()
+
+
+def draw_message(message: str, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+    """A message in the picture's place."""
+    figure = look.prepare(figure, wide=(6.8, 2.4), narrow=(3.7, 3.4))
+    axes = look.dress(figure.add_axes([0.05, 0.08, 0.9, 0.84]))
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    lines = textwrap.wrap(message, 40 if look.narrow else 76)
+    axes.text(0, 0.5, "\n".join(lines), color=look.ink, fontsize=FONT_SIZE + 1, va="center", linespacing=1.5)
+    return figure

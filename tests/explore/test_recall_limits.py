@@ -1,0 +1,191 @@
+"""Explorable *Recall*: who is compared, where it breaks, and what guessing gives."""
+
+from __future__ import annotations
+
+import measured_results
+import numpy as np
+import pytest
+
+from idviz.explore import measured
+from idviz.explore.measured import NotMeasured
+from idviz.explore.recall_limits import make, reaches
+from idviz.explore.recall_numbers import groups, recaller
+from idviz.figures.style import FONT_SIZE, Look
+
+
+@pytest.fixture(scope="module")
+def view():
+    return make({"recall": measured_results.recall()})
+
+
+def test_comparisons_are_read_from_settings_never_from_names():
+    found = groups(measured_results.recall()["rows"])
+    assert found["mixers"] == ["interdomain", "softmax", "s4d"]
+    assert found["orders"] == ["small", "interdomain"]  # M = 4, 16 at the same Δ
+    assert found["steps"] == ["slow", "interdomain"]
+    assert len(found["all"]) == 5
+    renamed = measured_results.recall()["rows"]
+    for row in renamed:
+        row["variant"] = row["variant"][::-1]
+    assert groups(renamed)["orders"] == ["llams", "niamodretni"]
+
+
+def test_a_variant_that_differs_twice_is_in_no_comparison_but_all():
+    rows = measured_results.recall()["rows"]
+    for row in rows:
+        if row["variant"] == "small":
+            row["settings"] = {**row["settings"], "depth": 4}
+    assert groups(rows)["orders"] == ["interdomain"] and "small" in groups(rows)["all"]
+
+
+def test_accuracies_are_the_file_s(view):
+    result = view.result()
+    first = result.shown[0]
+    np.testing.assert_allclose(first.accuracy, [[1.0, 0.99, 0.3], [1.0, 1.0, 0.5]])
+    np.testing.assert_allclose(first.mean, [1.0, 0.995, 0.4])
+    assert first.reach() == 8 and first.state == 4096 and first.modes == 16 and first.step_range == (0.02, 0.3)
+    np.testing.assert_allclose(result.chance, 1 / 64)
+    np.testing.assert_allclose(result.among_seen, [1 / 4, 1 / 8, 1 / 16])
+    assert result.trained == (4, 8)
+    assert view.result(split="train").shown[2].reach() == 16
+    with pytest.raises(ValueError, match="read-only"):
+        first.accuracy[0] = 0
+
+
+def test_where_it_breaks_is_said_from_the_numbers(view):
+    text = view.describe(view.result())
+    assert "Interdomain (mean of 2 seeds) answers at least 99 % up to 8 pairs; at 16 pairs 40 %" in text
+    assert "guessing gives 1.6 % and guessing among the values seen 6.2 %" in text
+    assert "softmax up to 16 pairs, the most asked" in text and "S4D at no number of pairs" in text
+    text = view.describe(view.result(compare="orders"))
+    assert text.startswith("With held-out bindings, no fillers, M = 16") and "M = 4 at no number of pairs" in text
+
+
+def test_a_smaller_number_that_fails_is_named():
+    rows = [row for row in measured_results.recall()["rows"] if row["variant"] == "slow"]
+    assert reaches(recaller(rows, "steps", "held-out", 0)) == "up to 8 pairs, though not at 4"
+
+
+def test_a_distance_that_nobody_was_trained_at_is_reported(view):
+    assert view.result().warnings == ()
+    result = view.result(distance="64")
+    assert "64 fillers" in result.warnings[0] and "they had 0" in result.warnings[0]
+    assert "and 64 fillers" in view.describe(result) and result.shown[0].reach() is None
+
+
+def test_the_small_panel_is_at_the_chosen_pairs(view):
+    result = view.result(pairs="4")
+    assert [variant.modes for variant in result.orders] == [4, 16] and result.guess(4) == (1 / 64, 1 / 4)
+    np.testing.assert_allclose(result.orders[0].at(4), [0.9, 1.0])
+    small = view.draw(result).axes[1]
+    assert "At 4 pairs" in small._left_title.get_text()
+    assert [label.get_text() for label in small.get_xticklabels()] == ["4\n1,024", "16\n4,096"]
+
+
+def test_the_formula_is_the_focus_s(view):
+    numbers = view.formula(view.result()).numbers
+    assert "M = 16" in numbers and "3.3" in numbers and "50" in numbers and "0.21" in numbers and "32" in numbers
+    found = measured_results.recall()
+    for row in found["rows"]:
+        row["settings"]["mixer_options"] = {
+            k: v for k, v in row["settings"]["mixer_options"].items() if k != "step_range"
+        }
+    plain = make({"recall": found})
+    assert plain.formula(plain.result()).tag == "E20" and "4096" in plain.formula(plain.result()).numbers
+
+
+def test_an_order_that_was_not_set_follows_from_the_state():
+    found = measured_results.recall()
+    for row in found["rows"]:
+        row["settings"]["mixer_options"] = {}
+    assert make({"recall": found}).result().shown[0].modes == 16  # 4096 = 4·M·64
+
+
+def test_try_this_tells_the_numbers(view):
+    orders, train, far = view.try_this
+    assert "M = 16 up to 8 pairs" in orders.look_for and "M = 4 at no number" in orders.look_for
+    assert "S4D up to 16 pairs" in train.look_for and far.values["distance"] == "64"
+
+
+@pytest.mark.parametrize("compare", ["mixers", "orders", "steps", "all"])
+@pytest.mark.parametrize("look", [Look(), Look("dark", True)], ids=["light", "dark-narrow"])
+def test_every_seed_is_a_dot_guessing_is_drawn_and_words_lie_inside(view, compare, look):
+    result = view.result(compare=compare)
+    figure = view.draw(result, look=look)
+    figure.canvas.draw()
+    lines = figure.axes[0].lines
+    dots = sum(len(line.get_xdata()) for line in lines if line.get_linestyle() == "None" and line.get_alpha() == 0.6)
+    assert dots == sum(variant.accuracy.size for variant in result.shown)
+    drawn = [np.asarray(line.get_ydata(), float) for line in lines]
+    assert any(len(y) == 3 and np.allclose(y, 100 * result.among_seen) for y in drawn)
+    assert any(len(y) == 3 and np.allclose(y, 100 * result.chance) for y in drawn)
+    triangles = next(line for line in lines if line.get_marker() == "^" and line.get_color() == look.ink)
+    np.testing.assert_array_equal(triangles.get_xdata(), [4, 8])
+    width, height = figure.canvas.get_width_height()
+    for text in (t for axes in figure.axes for t in (*axes.texts, axes._left_title)):
+        box = text.get_window_extent()
+        assert text.get_fontsize() >= FONT_SIZE
+        assert box.x0 >= -1 and box.x1 <= width + 1 and box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
+
+
+def test_captions_stay_short_however_many_variants_there_are():
+    found = measured_results.recall()
+    more = []
+    for row in found["rows"]:
+        if row["variant"] == "small":
+            for order in (3, 5, 6, 7, 9, 12, 24, 32, 48):
+                options = {**row["settings"]["mixer_options"], "modes": order}
+                more.append({**row, "variant": f"m{order}", "settings": {**row["settings"], "mixer_options": options}})
+    found["rows"] += more
+    view = make({"recall": found})
+    for compare in ("orders", "all"):
+        text = view.describe(view.result(compare=compare))
+        assert 40 < len(text) < 600 and "others" in text
+        view.draw(view.result(compare=compare)).canvas.draw()
+
+
+def test_without_results_the_page_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    view = measured.page(make, "recall")
+    result = view.result()
+    assert isinstance(result, NotMeasured) and "recall.json" in result.message and "make results" in result.message
+    view.draw(result, look=Look("dark", True)).canvas.draw()
+
+
+@pytest.mark.slow
+def test_a_real_study_of_a_few_steps(tmp_path):
+    """What the recall study writes is what this page reads."""
+    from idviz.lab import recall_study
+
+    (tmp_path / "few.toml").write_text(
+        """
+        seeds = [0]
+        [task]
+        keys = 8
+        values = 8
+        pairs = [1, 2]
+        distance = [0]
+        [evaluation]
+        sequences = 4
+        [training]
+        dim = 16
+        depth = 1
+        heads = 2
+        feedforward = 16
+        batch = 2
+        steps = 2
+        warmup = 1
+        [variants.a]
+        mixer_options = { modes = 2, step_range = [0.1, 0.5] }
+        [variants.b]
+        mixer = "softmax"
+        """
+    )
+    it = recall_study.load(tmp_path / "few.toml")
+    recall_study.run(it, tmp_path / "runs")
+    found = recall_study.collect(it, tmp_path / "runs")
+    view = make({"recall": found})
+    result = view.result()
+    assert [variant.mixer for variant in result.shown] == ["interdomain", "softmax"] and result.trained == (1, 2)
+    view.draw(result).canvas.draw()
+    assert view.describe(result)

@@ -1,0 +1,127 @@
+"""The README's results: written from the files between two marks, and in step with them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from idviz.explore import measured
+from tests.explore import measured_results
+
+ROOT = Path(__file__).parents[1]
+_spec = importlib.util.spec_from_file_location("results_table", ROOT / "docs" / "results_table.py")
+results_table = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(results_table)
+README = f"# A title\n\n{results_table.BEGIN}\nstale words\n{results_table.END}\n\nThe rest.\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    measured_results.write(tmp_path)
+    (tmp_path / "README.md").write_text(README, "utf-8")
+    return tmp_path
+
+
+def run(folder, *options):
+    return results_table.main(["--readme", str(folder / "README.md"), "--results", str(folder), *options])
+
+
+def change(folder, name, result):
+    (folder / f"{name}.json").write_text(json.dumps(result), "utf-8")
+
+
+def claims(folder):
+    assert run(folder) == 0
+    text = (folder / "README.md").read_text("utf-8")
+    return [line for line in text.splitlines() if line.startswith("- Paper:")]
+
+
+def test_writes_between_the_marks_and_check_sees_a_step_out(folder, capsys):
+    assert run(folder, "--check") == 1 and "out of step" in capsys.readouterr().err
+    assert (folder / "README.md").read_text() == README  # a check changes nothing
+    assert run(folder) == 0 and run(folder, "--check") == 0
+    text = (folder / "README.md").read_text("utf-8")
+    assert text.startswith("# A title\n") and text.endswith("\n\nThe rest.\n") and "stale" not in text
+    change(folder, "mixers", measured_results.study("mixers", {"interdomain": [3.3, 3.4]}))
+    assert run(folder, "--check") == 1
+
+
+def test_the_tables_hold_the_numbers(folder):
+    run(folder)
+    text = (folder / "README.md").read_text("utf-8")
+    assert (
+        "| Interdomain | 1,000 | 256 | 3.100 ± 0.100 | 22.20 | 1.000 (1.000 to 1.000) | 1.010 (1.010 to 1.010) |"
+        in text
+    )
+    assert "| Softmax | 1,000 | 256 | 3.090 ± 0.095 | 21.98 | 1.200 | 1.500 |" in text  # one seed measured for length
+    assert "× at 224 tokens" in text and "× at 1,024 tokens" in text
+    assert "| No query-conditioning | 1,000 | 3.200 ± 0.100 | +0.100 ± 0.000 |" in text
+    assert "| Interdomain | 4,096 | 100.0 ± 0.0 | 99.5 ± 0.7 | 40.0 ± 14.1 | up to 8 pairs |" in text
+    assert "nats per token" in text and "512 targets" in text and "3 seeds" in text and "2026-01-02" in text
+
+
+def test_claims_that_hold(folder):
+    s4d, softmax, length, query, recall = claims(folder)
+    assert results_table.HOLDS in s4d and "13 % lower" in s4d and "256 and 256 numbers" in s4d
+    assert results_table.HOLDS in softmax and "1 % higher" in softmax
+    assert results_table.HOLDS in length and "at 3.5 times" in length
+    assert "Interdomain's perplexity is the same to 0.1 %" in length and "softmax's 20 % higher" in length
+    assert "at 16 times 1 % higher and 50 % higher" in length
+    assert results_table.HOLDS in query and "+0.1 nats per token without query-conditioning" in query
+    assert results_table.HOLDS in recall and "up to 8 pairs, softmax up to 16 pairs" in recall
+
+
+def test_claims_that_do_not_hold_are_said_plainly(folder):
+    change(folder, "mixers", measured_results.study(
+        "mixers",
+        {"interdomain": [3.0, 3.1], "s4d": [2.9, 3.0], "softmax": [2.5, 2.6]},
+        {"s4d": "s4d", "softmax": "softmax"},
+    ))  # fmt: skip
+    change(folder, "ablation", measured_results.study(
+        "ablation", {"full": [3.0, 3.1], "fixed_readout": [3.1, 3.0], "value_input": [3.1, 3.2], "no_rope": [3.5, 3.6]}
+    ))  # fmt: skip
+    length = measured_results.length()
+    length["models"][2]["curve"] = measured_results.curve({16: 3.0, 64: 3.0, 224: 3.0, 1024: 3.0})
+    change(folder, "length", length)
+    s4d, softmax, length, query, _ = claims(folder)
+    assert results_table.NOT in s4d and f"{100 * (math.exp(0.1) - 1):.2g} % higher" in s4d
+    assert results_table.NOT in softmax and "65 % higher" in softmax
+    assert results_table.PART in length  # flat, and so is softmax
+    assert results_table.NOT in query and "within the seeds' spread" in query and "no rotary positions" in query
+
+
+def test_half_a_claim_holds_in_part(folder):
+    less = math.log(1.05)
+    found = {"interdomain": [3.0, 3.1], "s4d": [3.0 + less, 3.1 + less], "softmax": [3.0, 3.1]}
+    change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
+    s4d, softmax, *_ = claims(folder)
+    assert results_table.PART in s4d and "4.8 % lower" in s4d and results_table.HOLDS in softmax
+
+
+def test_one_seed_claims_no_spread(folder):
+    found = {"interdomain": [3.0], "s4d": [3.2], "softmax": [3.0]}
+    change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
+    s4d, *_ = claims(folder)
+    assert results_table.NOT in s4d and "one seed, which tells no spread" in s4d
+    assert "| S4D | 1,000 | 256 | 3.200 | 24.53 |" in (folder / "README.md").read_text("utf-8")
+
+
+def test_a_missing_result_or_mark_is_a_message(folder, capsys):
+    (folder / "recall.json").unlink()
+    assert run(folder) == 2 and "recall.json" in capsys.readouterr().err
+    measured_results.write(folder)
+    (folder / "README.md").write_text("no marks")
+    assert run(folder) == 2 and results_table.BEGIN in capsys.readouterr().err
+    (folder / "README.md").write_text(f"{results_table.END}\n{results_table.BEGIN}\n")
+    assert run(folder) == 2
+
+
+@pytest.mark.skipif(
+    not all((measured.FOLDER / f"{name}.json").is_file() for name in results_table.NAMES), reason="no measured results"
+)
+def test_the_readme_is_in_step():
+    assert results_table.main(["--check"]) == 0
