@@ -4,13 +4,16 @@
 # make notebooks  JupyterLab with the course
 # make bench      a table of ratios beside their goals
 # make lint       ruff, and notebooks in step with their text twins
+# make results        the trained models and all measured results anew: about eight hours on two cores. Stop it when you
+#                     like; the next time it goes on. RUNS=folder keeps the runs elsewhere, DEVICE=cuda takes a card.
+# make results-quick  the same commands on tiny settings, and every picture drawn from what they write: minutes
 
 PYTHON ?= python3
-EXTRAS ?= app,learned,lab,notebooks,test
+EXTRAS ?= app,learned,lab,scale,notebooks,test
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: app test test-fast notebooks bench lint picture setup clean
+.PHONY: app test test-fast notebooks bench lint picture results results-quick setup clean
 
 app: setup
 	$(BIN)/idviz app
@@ -34,6 +37,44 @@ lint: setup
 
 picture: setup
 	$(BIN)/python docs/readme_picture.py
+
+RUNS ?= runs
+DEVICE ?= auto
+TARGETS ?= 1024
+MIXERS := interdomain s4d softmax linear
+TINY := $(MIXERS:%=%-tiny)
+PRETRAINED := idviz/pretrained
+RESULTS := $(PRETRAINED)/results
+
+# The models are bundled in a folder of their own first: the ones there stay until all new ones are ready.
+results: setup
+	mkdir -p $(RUNS) $(RESULTS)
+	$(BIN)/idviz ablate mixers --out $(RUNS)/mixers --json $(RESULTS)/mixers.json --device $(DEVICE)
+	$(BIN)/idviz ablate ablation --out $(RUNS)/ablation --json $(RESULTS)/ablation.json --device $(DEVICE)
+	$(BIN)/idviz recall recall --out $(RUNS)/recall --json $(RESULTS)/recall.json --device $(DEVICE)
+	rm -rf build/models && mkdir -p build/models
+	for mixer in $(MIXERS); do \
+	  $(BIN)/idviz models --add $(RUNS)/mixers/$$mixer-0 --name $$mixer-tiny --folder build/models || exit; done
+	rm -rf $(TINY:%=$(PRETRAINED)/%) && mv build/models/* $(PRETRAINED)
+	$(BIN)/idviz length $(TINY) $(foreach seed,1 2,$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
+	  --json $(RESULTS)/length.json --device $(DEVICE)
+	$(BIN)/idviz cost $(TINY) --json $(RESULTS)/cost.json --device $(DEVICE)
+	$(BIN)/python docs/results_table.py
+
+QUICK := build/results-quick
+
+results-quick: export OMP_NUM_THREADS ?= 1
+results-quick: setup
+	rm -rf $(QUICK) && mkdir -p $(QUICK)/models
+	$(BIN)/idviz ablate quick-mixers --out $(QUICK)/mixers --json $(QUICK)/mixers.json --device cpu
+	$(BIN)/idviz ablate quick-ablation --out $(QUICK)/ablation --json $(QUICK)/ablation.json --device cpu
+	$(BIN)/idviz recall quick-recall --out $(QUICK)/recall --json $(QUICK)/recall.json --device cpu
+	for mixer in $(MIXERS); do \
+	  $(BIN)/idviz models --add $(QUICK)/mixers/$$mixer-0 --name $$mixer-quick --folder $(QUICK)/models || exit; done
+	$(BIN)/idviz length $(MIXERS:%=$(QUICK)/models/%-quick) $(MIXERS:%=$(QUICK)/mixers/%-1) --targets 64 \
+	  --json $(QUICK)/length.json --device cpu
+	$(BIN)/idviz cost $(MIXERS:%=$(QUICK)/models/%-quick) --positions 16,64,256 --json $(QUICK)/cost.json --device cpu
+	IDVIZ_RESULTS=$(QUICK) $(BIN)/python -m pytest -q tests/test_results_quick.py
 
 setup: .venv/ready
 

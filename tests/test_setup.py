@@ -63,7 +63,9 @@ def test_makefile_and_ci_install_with_the_pins_and_run_the_readme_commands():
     assert set(re.search(r"^EXTRAS \?= (.*)$", makefile, re.MULTILINE).group(1).split(",")) == set(EXTRAS)
     assert "make app" in readme
     assert "make test" in readme
-    assert re.search(r"^make test$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    for target in ("test", "results-quick"):
+        assert re.search(rf"^make {target}$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+        assert re.search(rf"^{target}: setup$", makefile, re.MULTILINE)
 
 
 def test_nothing_in_the_repository_reaches_out_or_names_this_machine():
@@ -79,6 +81,7 @@ def test_nothing_in_the_repository_reaches_out_or_names_this_machine():
             "app/**/*",
             "notebooks/*",
             "docs/*.py",
+            "benchmarks/*.*",
             ".ci/*",
             "*.toml",
             "*.yml",
@@ -86,7 +89,7 @@ def test_nothing_in_the_repository_reaches_out_or_names_this_machine():
             "README.md",
         )
         for path in ROOT.glob(pattern)
-        if path.is_file() and path.suffix not in {".pyc", ".png"} and "checkpoints" not in str(path)
+        if path.is_file() and path.suffix not in {".pyc", ".png", ".safetensors"} and "checkpoints" not in str(path)
     ]
     assert len(files) > 20
     for path in files:

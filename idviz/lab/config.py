@@ -9,7 +9,8 @@ import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from idviz.lab.corpus import HELD_OUT_PLAYS, PLAYS
+from idviz.lab.corpus import HELD_OUT_PLAYS, HUB, PLAYS, is_path, is_stream
+from idviz.lab.streaming import StreamOptions
 from idviz.learned import MIXERS, SCALES, DecoderConfig, preset
 from idviz.learned.presets import meta
 
@@ -62,7 +63,9 @@ class TrainingConfig:
     """A run. Keys that are None by default are left out of the file.
 
     Text: ``text`` ("plays", a file or a folder), ``held_out`` (names of whole documents; by default four plays, or of
-    other text the last ``validation_part`` of each document), ``vocabulary``, ``tokenizer`` (a JSON instead).
+    other text the last ``validation_part`` of each document), ``vocabulary``, ``tokenizer`` (a JSON instead). Or a
+    stream: "hub:owner/name", or the path or glob of .parquet or .jsonl files, and ``stream``, a table of
+    :class:`~idviz.lab.streaming.StreamOptions`.
     Model: ``scale``, or ``dim``, ``depth``, ``heads`` and ``feedforward``; ``mixer``, ``mixer_options``.
     Training: ``batch`` windows of ``tokens`` a step, over all processes and ``accumulate`` pieces together.
 
@@ -72,11 +75,16 @@ class TrainingConfig:
         A key with its value and what is allowed.
     """
 
-    text: str = _key(PLAYS, "'plays', a file or a folder", _text)
+    text: str = _key(
+        PLAYS, "'plays', a file, a folder or 'hub:owner/name'", lambda value: _text(value) and value != HUB
+    )
     held_out: tuple[str, ...] | None = _key(None, "a list of documents' names", _names)
     validation_part: float = _number(0.1, 0.0, 0.5, open_low=True)
     vocabulary: int = _whole(1024, 256, 2**20)
     tokenizer: str | None = _key(None, "the path of a tokenizer's JSON", _text)
+    stream: dict | None = field(
+        default=None, metadata={"allowed": "a table, of column, held_out and other keys", "fits": _is_table}
+    )
 
     scale: str = _one_of("tiny", *SCALES)
     dim: int | None = _whole(None, 1)
@@ -119,6 +127,12 @@ class TrainingConfig:
                 object.__setattr__(self, key.name, float(value))  # 1 for 1.0, as people write it
         if self.held_out is not None:
             object.__setattr__(self, "held_out", tuple(self.held_out))
+        if is_stream(self.text):
+            if self.held_out is not None:
+                raise ValueError(f"held_out names documents; for the stream {self.text!r}, set stream.held_out instead")
+            StreamOptions.of(self.stream or {})
+        elif self.stream is not None:
+            raise ValueError(f"stream is for text = 'hub:…' or .parquet or .jsonl files, not for {self.text!r}")
         if self.warmup > self.steps:
             raise ValueError(f"warmup must be a whole number from 0 to steps = {self.steps}, not {self.warmup}")
         if self.batch % self.accumulate:
@@ -141,6 +155,11 @@ class TrainingConfig:
         """``held_out``, or what it is by default."""
         return self.held_out if self.held_out is not None else HELD_OUT_PLAYS if self.text == PLAYS else ()
 
+    @property
+    def stream_options(self) -> StreamOptions:
+        """``stream``, with what it is by default."""
+        return StreamOptions.of(self.stream or {})
+
     def to_dict(self) -> dict:
         """Plain values, for JSON, without the keys that are None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -148,9 +167,11 @@ class TrainingConfig:
     def to_toml(self) -> str:
         """The file that :func:`load` reads back as the same configuration."""
         values = self.to_dict()
-        options = values.pop("mixer_options")
+        tables = {name: values.pop(name) for name in ("mixer_options", "stream") if name in values}
         lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
-        return "\n".join([*lines, "", "[mixer_options]", *(f"{n} = {_toml(v)}" for n, v in options.items())]) + "\n"
+        for name, table in tables.items():
+            lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        return "\n".join(lines) + "\n"
 
 
 def _toml(value) -> str:
@@ -190,5 +211,5 @@ def load(path: str | Path) -> TrainingConfig:
 def relative_to(values: dict, folder: Path) -> None:
     """Make the paths among a file's values start from the file's folder."""
     for name in ("text", "tokenizer"):
-        if _text(values.get(name)) and values[name] != PLAYS:
+        if _text(values.get(name)) and is_path(values[name]):
             values[name] = str((folder / values[name]).resolve())

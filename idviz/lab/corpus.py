@@ -12,6 +12,8 @@ from pathlib import Path
 PLAYS = "plays"
 HELD_OUT_PLAYS = ("macbeth", "richard-ii", "the-tempest", "twelfth-night")  # one a genre, about a tenth of the text
 SUFFIXES = (".txt", ".md")
+HUB = "hub:"  # and then a data set's name on it
+STREAMED = (".parquet", ".jsonl", ".jsonl.gz")
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,20 @@ def read(path: str | Path) -> list[Document]:
     return [Document(path.name, _read(path))]
 
 
+def is_path(text: str) -> bool:
+    """Whether it names something on this machine."""
+    return text != PLAYS and not text.startswith(HUB)
+
+
+def is_stream(text: str) -> bool:
+    """Whether it is read as a stream (see :mod:`idviz.lab.streaming`), never as a whole."""
+    return text.startswith(HUB) or text.lower().endswith(STREAMED)
+
+
 def documents(text: str) -> list[Document]:
-    """:func:`plays` for "plays", else :func:`read`."""
+    """:func:`plays` for "plays", else :func:`read`. Raises ``ValueError`` for what is only read as a stream."""
+    if is_stream(text):
+        raise ValueError(f"text {text!r} is a stream, for training alone; give a file of text, a folder, or {PLAYS!r}")
     return plays() if text == PLAYS else read(text)
 
 

@@ -8,6 +8,7 @@ import json
 import platform
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,40 @@ import torch
 from idviz.lab import corpus
 from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
+from idviz.lab.streaming import Stream
 from idviz.lab.tokenizer import Tokenizer
 
 CONFIG, RUN, TOKENIZER = "config.toml", "run.json", "tokenizer.json"
 METRICS, CHECKPOINTS = "metrics.jsonl", "checkpoints"
+KEPT = 20_000_000  # characters; the tokens of a text that is no longer than this stay in memory for the next run
 
 
 @dataclass(frozen=True)
 class Data:
-    """Tokens to train on and held out, (N,) int64 each, and the tokenizer that made them."""
+    """Tokens to train on and held out, (N,) int64 each, and the tokenizer that made them; all of it in memory.
+
+    What training asks of it, and of a :class:`~idviz.lab.streaming.Stream`: ``batch(step)``, and a ``place`` in the
+    data to come back to, which here is nothing.
+    """
 
     training: np.ndarray
     validation: np.ndarray
     tokenizer: Tokenizer
+    settings: TrainingConfig
+
+    def batch(self, step: int) -> np.ndarray:
+        """(batch, tokens + 1) windows of a step."""
+        return batch(self.training, self.settings.seed, step, self.settings.batch, self.settings.tokens)
+
+    def place(self) -> dict[str, int]:
+        return {}
+
+    def seek(self, place: dict[str, int]) -> None:
+        pass
+
+    @property
+    def training_tokens(self) -> int:
+        return len(self.training)
 
     @property
     def fingerprint(self) -> str:
@@ -36,20 +58,31 @@ class Data:
         return hashlib.sha256(self.training.tobytes() + b"|" + self.validation.tobytes()).hexdigest()
 
 
-def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data:
+def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> np.ndarray:
+    """(size, length + 1) windows at random places: the inputs, and one token on the targets. Of (seed, step) alone."""
+    starts = np.random.default_rng([seed, step]).integers(0, len(tokens) - length, size)
+    return tokens[starts[:, None] + np.arange(length + 1)]
+
+
+def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data | Stream:
     """Text, split, tokenized; the tokenizer is loaded from a file, or trained on the training part only.
 
     Raises
     ------
     ValueError
-        Bad text (see :mod:`idviz.lab.corpus`), or too little of it.
+        Bad text (see :mod:`idviz.lab.corpus` and :mod:`idviz.lab.streaming`), or too little of it.
     """
+    source = tokenizer or settings.tokenizer
+    if corpus.is_stream(settings.text):
+        return Stream(settings, Tokenizer.load(source) if source else None)
     training, validation = corpus.split(
         corpus.documents(settings.text), settings.held_out_names, settings.validation_part
     )
-    source = tokenizer or settings.tokenizer
-    words = Tokenizer.load(source) if source else Tokenizer.train((d.text for d in training), settings.vocabulary)
-    parts = [np.concatenate([words.encode(document.text) for document in part]) for part in (training, validation)]
+    texts = [tuple(document.text for document in part) for part in (training, validation)]
+    kept = sum(map(len, (*texts[0], *texts[1]))) <= KEPT  # a study asks for the same again and again
+    learn, encode = (_learned, _encoded) if kept else (_learned.__wrapped__, _encoded.__wrapped__)
+    words = Tokenizer.load(source) if source else learn(texts[0], settings.vocabulary)
+    parts = [encode(words, part).copy() for part in texts]
     if len(parts[0]) < settings.tokens + 1:
         raise ValueError(
             f"text {settings.text!r}: the training part has {len(parts[0])} tokens; windows of tokens = "
@@ -57,7 +90,17 @@ def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data:
         )
     if len(parts[1]) < 2:
         raise ValueError(f"text {settings.text!r}: the held-out part has {len(parts[1])} tokens; at least 2 are needed")
-    return Data(*parts, words)
+    return Data(*parts, words, settings)
+
+
+@lru_cache(maxsize=1)
+def _learned(texts: tuple[str, ...], vocabulary: int) -> Tokenizer:
+    return Tokenizer.train(texts, vocabulary)
+
+
+@lru_cache(maxsize=2)
+def _encoded(words: Tokenizer, texts: tuple[str, ...]) -> np.ndarray:
+    return np.concatenate([words.encode(text) for text in texts])
 
 
 class Metrics:
@@ -79,7 +122,7 @@ class Metrics:
             file.write(json.dumps(line) + "\n")
 
 
-def begin(settings: TrainingConfig, folder: Path, data: Data, device: torch.device, processes: int) -> None:
+def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: torch.device, processes: int) -> None:
     """Write tokenizer.json, and run.json: what the run is made of, down to commit and versions."""
     data.tokenizer.save(folder / TOKENIZER)
     about = {
@@ -92,7 +135,7 @@ def begin(settings: TrainingConfig, folder: Path, data: Data, device: torch.devi
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "processes": processes,
         "threads": torch.get_num_threads(),
-        "training_tokens": len(data.training),
+        "training_tokens": data.training_tokens,
         "validation_tokens": len(data.validation),
         "text_sha256": data.fingerprint,
     }

@@ -46,13 +46,7 @@ class Outcome:
     loss: float | None
 
 
-# -- what a step sees -------------------------------------------------------------------------------------------------
-def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> np.ndarray:
-    """(size, length + 1) windows at random places: the inputs, and one token on the targets. Of (seed, step) alone."""
-    starts = np.random.default_rng([seed, step]).integers(0, len(tokens) - length, size)
-    return tokens[starts[:, None] + np.arange(length + 1)]
-
-
+# -- what a step does -------------------------------------------------------------------------------------------------
 def learning_rate_factor(step: int, settings: TrainingConfig) -> float:
     """Times the learning rate at a step (from 0): a straight warm-up, then half a cosine to ``final_fraction``."""
     if step < settings.warmup:
@@ -93,7 +87,7 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
     folder = Path(folder)
     paths = {"text": settings.text, "tokenizer": settings.tokenizer}
     settings = replace(  # the copy beside the results is read from another folder
-        settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and path != corpus.PLAYS}
+        settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and corpus.is_path(path)}
     )
     with _accelerator(settings) as accelerator:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -155,6 +149,7 @@ def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
         checkpoint.load_weights(model, found.weights, f"weights {str(found.path / checkpoint.WEIGHTS)!r}")
         optimizer.load_state_dict(found.state["optimizer"])
         _set_random(found.state["random"])
+        data.seek(found.state.get("data", {}))  # a stream's place, so that it need not be tokenized anew up to it
         step, seen = found.step, found.tokens_seen
     model, optimizer = accelerator.prepare(model, optimizer)
     bare: Decoder = accelerator.unwrap_model(model)
@@ -172,8 +167,7 @@ def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
             began = time.perf_counter()
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * learning_rate_factor(step, settings)
-            windows = batch(data.training, settings.seed, step, settings.batch, settings.tokens)[rank::world]
-            windows = torch.from_numpy(windows).to(accelerator.device)
+            windows = torch.from_numpy(data.batch(step)[rank::world]).to(accelerator.device)
             total = torch.zeros(2, device=accelerator.device)  # loss, and whether to stop
             for piece in windows.chunk(pieces):
                 with accelerator.accumulate(model):
@@ -208,6 +202,7 @@ def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
                     "optimizer": optimizer.state_dict(),
                     "random": _random(accelerator.device),
                     "text": data.fingerprint,
+                    "data": data.place(),
                 }
                 checkpoint.save(folder / CHECKPOINTS, model=bare, state=state, step=step, tokens_seen=seen)
                 saved = step

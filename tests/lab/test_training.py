@@ -76,14 +76,14 @@ def assert_same_run(one: Path, other: Path) -> None:
 
 def stop_at(monkeypatch, step: int) -> None:
     """The process gets a SIGTERM while it works on this step (from 1)."""
-    draw = training.batch
+    draw = runs.batch
 
     def drawn(tokens, seed, n, *rest):
         if n == step - 1:
             os.kill(os.getpid(), signal.SIGTERM)
         return draw(tokens, seed, n, *rest)
 
-    monkeypatch.setattr(training, "batch", drawn)
+    monkeypatch.setattr(runs, "batch", drawn)
 
 
 def test_resume_in_a_new_process_is_bit_for_bit(tmp_path, settings, monkeypatch):
@@ -196,13 +196,13 @@ def test_low_precision_keeps_weights_in_float32(tmp_path, settings):
 
 def test_batches_and_rates_depend_on_seed_and_step_alone():
     tokens = np.arange(50)
-    drawn = training.batch(tokens, 3, 7, 400, 9)
+    drawn = runs.batch(tokens, 3, 7, 400, 9)
     assert drawn.shape == (400, 10)
-    np.testing.assert_array_equal(drawn, training.batch(tokens, 3, 7, 400, 9))
+    np.testing.assert_array_equal(drawn, runs.batch(tokens, 3, 7, 400, 9))
     assert (np.diff(drawn, axis=1) == 1).all()
     assert set(drawn[:, 0]) == set(range(41))  # from the first window to the last
-    assert not np.array_equal(drawn, training.batch(tokens, 3, 8, 400, 9))
-    assert not np.array_equal(drawn, training.batch(tokens, 4, 7, 400, 9))
+    assert not np.array_equal(drawn, runs.batch(tokens, 3, 8, 400, 9))
+    assert not np.array_equal(drawn, runs.batch(tokens, 4, 7, 400, 9))
     run = TrainingConfig(steps=110, warmup=10, final_fraction=0.2)
     factors = [training.learning_rate_factor(step, run) for step in (0, 4, 9, 10, 60, 110)]
     assert factors == pytest.approx([0.1, 0.5, 1, 1, 0.6, 0.2])
