@@ -735,3 +735,6 @@ show("three_forms")
 #
 # **Play on:** `idviz.learned` is this layer, ready to lift into your own code; `InterdomainMixer` has a switch for
 # every decision of this notebook.
+#
+# **Next:** [06 · A small language model on real text](06_small_language_model.ipynb), where layers like this one read
+# and write.

@@ -223,9 +223,9 @@ MISTAKES = [
 
 
 def test_every_exercise_has_a_right_answer_and_mistakes_here():
-    from tests.course import test_checks
+    from tests.course import test_checks, test_checks_models
 
-    assert set(check.__all__) == set(EXERCISES) | set(test_checks.EXERCISES)
+    assert set(check.__all__) == {*EXERCISES, *test_checks.EXERCISES, *test_checks_models.EXERCISES}
     assert set(RIGHT) == set(EXERCISES) == {name for name, _, _ in MISTAKES}
 
 

@@ -1,0 +1,65 @@
+"""Measured numbers in a notebook: read, or a plain word on how to make them; tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from idviz.course import measured, table
+from idviz.course.measured import COMMANDS, NotMeasured
+from idviz.explore import measured as results
+from idviz.lab.results import NAMES, write
+
+
+def test_what_was_written_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    write(tmp_path / "length.json", {"tokens": 7}, made_by="a test")
+    assert measured("length")["tokens"] == 7
+
+
+def test_every_result_has_its_command():
+    assert set(COMMANDS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_missing_result_names_the_commands(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    with pytest.raises(NotMeasured) as caught:
+        measured(name)
+    for words in (f"{name}.json", "make results", "make results-quick", COMMANDS[name]):
+        assert words in str(caught.value)
+    assert caught.value._render_traceback_() == [str(caught.value)]
+    (tmp_path / f"{name}.json").write_text("{}")
+    with pytest.raises(NotMeasured, match="cannot be used"):
+        measured(name)
+
+
+def test_the_commands_are_real(monkeypatch):
+    """Each is a command of idviz with these options, and names a recipe that is there."""
+    import shlex
+
+    from typer.main import get_command
+
+    from idviz.cli_lab import commands
+    from idviz.lab import study
+
+    known = get_command(commands).commands
+    for line in COMMANDS.values():
+        program, command, *rest = shlex.split(line)
+        assert program == "idviz"
+        options = {name for parameter in known[command].params for name in parameter.opts}
+        assert {word for word in rest if word.startswith("--")} <= options
+        if command == "ablate":
+            study.load(rest[0])
+
+
+def test_an_unknown_result_is_refused():
+    with pytest.raises(ValueError, match="'speed'"):
+        measured("speed")
+
+
+def test_table_as_markdown_and_as_text():
+    made = table(["mixer", "loss"], [["s4d", "3.1"], ["a|b", 4]], caption="In nats.")
+    assert made._repr_markdown_() == "In nats.\n\n| mixer | loss |\n| --- | ---: |\n| s4d | 3.1 |\n| a\\|b | 4 |"
+    assert repr(made).splitlines() == ["In nats.", "mixer  loss", "s4d     3.1", "a|b       4"]
+    with pytest.raises(ValueError, match="2 cells"):
+        table(["mixer", "loss"], [["s4d"]])
