@@ -125,7 +125,7 @@ def _text(axes: Axes, result: GenerateResult, look: Look) -> None:
     axes.set_ylim(height, 0)
     room = int(height / LINE)
     lines = lines_of(result.pieces, int(width / LETTER))
-    look.dress(axes, title="The end of the text" if len(lines) > room else "The text so far")
+    look.dress(axes, title="The text's end" if len(lines) > room else "The text so far")
     newest = result.read - 1
     strips, colours = [], []
     cmap = mpl.colormaps[POSITIVE_MAP]
@@ -183,7 +183,8 @@ def _next(axes: Axes, result: GenerateResult, look: Look) -> None:
     axes.vlines(100 * own, y - 0.36, y + 0.36, color=look.ink, linewidth=1.6)
     top = 100 * max(float(drawn.max()), float(own.max()))
     for place, now, model in zip(y, drawn, own, strict=True):
-        axes.text(100 * max(now, model) + 0.025 * top, place, number(100 * now, 2), color=look.ink,
+        said = "<0.01" if 0 < now < 1e-4 else number(100 * now, 2)
+        axes.text(100 * max(now, model) + 0.025 * top, place, said, color=look.ink,
                   fontsize=FONT_SIZE, va="center", ha="left")  # fmt: skip
     axes.set_xlim(0, 1.3 * top)
     axes.set_ylim(-0.6, len(labels) - 0.4)

@@ -83,8 +83,8 @@ def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look
         near, modes = [left, 0.525, width, 0.125], [left, 0.318, width, 0.125]
         basis, phase = [left, 0.155, width, 0.095], [left, 0.055, width, 0.058]
     else:
-        upper, lower = [0.108, 0.775, 0.492, 0.165], [0.108, 0.553, 0.492, 0.165]
-        near, modes = [0.725, 0.553, 0.25, 0.387], [0.108, 0.09, 0.377, 0.33]
+        upper, lower = [0.125, 0.775, 0.475, 0.165], [0.125, 0.553, 0.475, 0.165]
+        near, modes = [0.725, 0.553, 0.25, 0.387], [0.125, 0.09, 0.36, 0.33]
         basis, phase = [0.6, 0.265, 0.375, 0.155], [0.6, 0.09, 0.375, 0.1]
     _weights(figure.add_axes(upper), result, result.row, result.where, look, last=result.beside is None)
     if result.beside is not None:
@@ -152,7 +152,8 @@ def _near(axes: Axes, result: StateResult, look: Look) -> None:
         axes.axvline(result.memory, color=look.ink, linewidth=1.1, linestyle=(0, (1, 2)))
         right = result.memory > most**0.5
         axes.text(result.memory, 3, "memory " if right else " memory", color=look.ink, fontsize=FONT_SIZE,
-                  ha="right" if right else "left", va="bottom")  # fmt: skip
+                  ha="right" if right else "left", va="bottom",
+                  bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
 
 
 def _modes(axes: Axes, result: StateResult, look: Look) -> None:
