@@ -4,7 +4,7 @@
 # make notebooks  JupyterLab with the course
 # make bench      a table of ratios beside their goals
 # make lint       ruff, and notebooks in step with their text twins
-# make results        the trained models and all measured results anew: about eight hours on two cores. Stop it when you
+# make results        the trained models and all measured results anew: about four hours of one idle core. Stop it when you
 #                     like; the next time it goes on. RUNS=folder keeps the runs elsewhere, DEVICE=cuda takes a card.
 # make results-quick  the same commands on tiny settings, and every picture drawn from what they write: minutes
 
@@ -40,8 +40,8 @@ picture: setup
 
 RUNS ?= runs
 DEVICE ?= auto
-TARGETS ?= 1024
-MIXERS := interdomain s4d softmax linear
+TARGETS ?= 512
+MIXERS := interdomain s4d softmax
 TINY := $(MIXERS:%=%-tiny)
 PRETRAINED := idviz/pretrained
 RESULTS := $(PRETRAINED)/results
