@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from idviz.lab import checkpoint, config, corpus, streaming, models, runs, training
+from idviz.lab import checkpoint, config, corpus, models, runs, streaming, training
 from idviz.lab.config import TrainingConfig
 from idviz.lab.streaming import END, Stream
 
