@@ -90,17 +90,19 @@ def describe(result: AblationResult) -> str:
     better = [variant for variant in clear[::-1] if variant.difference < 0]
     said = []
     if worse:
-        most = listed([f"{variant.label} ({signed(variant.difference, unit)})" for variant in worse[:3]])
-        more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
-        said.append(f"worse by more than the seeds' spread: {most}{more}")
+        said.append(f"worse by more than the seeds' spread: {_largest(worse, unit)}")
     if better:
-        most = listed([f"{variant.label} ({signed(variant.difference, unit)})" for variant in better[:2]])
-        said.append(f"better by more than it: {most}")
+        said.append(f"better by more than it: {_largest(better, unit)}")
     if unclear:
         said.append(f"within the spread: {listed([v.label for v in unclear])}")
     if not said:
         said.append(f"largest: {result.ranked[0].label} ({signed(result.ranked[0].difference, unit)}), from one seed")
     return f"{start}. Of {len(result.variants) - 1} compared, {'; '.join(said)}."
+
+
+def _largest(variants: list[Variant], unit: str) -> str:
+    more = f" and {len(variants) - 3} more" if len(variants) > 3 else ""
+    return listed([f"{variant.label} ({signed(variant.difference, unit)})" for variant in variants[:3]]) + more
 
 
 def formula(result: AblationResult) -> Formula:
