@@ -141,7 +141,7 @@ def make(found: Mapping) -> Explorable:
     distances = sorted({a["distance"] for a in answers}) or [0]
     pairs = sorted({a["pairs"] for a in answers}) or [4]
     worth = [name for name in GROUPS if name in there and (saved is None or name == "mixers" or len(there[name]) > 1)]
-    middle = pairs[len(pairs) // 2]
+    most = pairs[-1]  # where a limit shows first
     return Explorable(
         slug="recall",
         title="Recall",
@@ -171,7 +171,7 @@ def make(found: Mapping) -> Explorable:
                 name="pairs",
                 label="Pairs, small panel",
                 options=tuple((str(n), str(n)) for n in pairs),
-                default=str(middle),
+                default=str(most),
                 help="Where accuracy is drawn against the order.",
             ),
         ),
