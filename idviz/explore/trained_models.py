@@ -34,8 +34,9 @@ def lab(module: str) -> ModuleType:
         package = (error.name or "").split(".")[0]
         if package == "idviz":
             raise
+        named = "PyTorch" if package == "torch" else f"the package {package}"
         raise ValueError(
-            f"This page needs the package {package}, which is not installed here. `pip install 'idviz[learned,lab]'` "
+            f"This page needs {named}, which is not installed here. `pip install 'idviz[learned,lab]'` "
             "and a restart bring it; the pages of the exact half work without."
         ) from None
 

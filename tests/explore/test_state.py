@@ -155,5 +155,5 @@ def test_without_the_lab_s_packages_the_page_says_what_is_missing(monkeypatch):
         return real(name)
 
     monkeypatch.setattr(trained_models, "import_module", absent)
-    with pytest.raises(ValueError, match=r"needs the package torch, which is not installed.*pip install"):
+    with pytest.raises(ValueError, match=r"needs PyTorch, which is not installed.*pip install"):
         EXPLORABLE.result()
