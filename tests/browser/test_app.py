@@ -21,7 +21,7 @@ from idviz.explore.controls import Slider
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api").expect
 PAGES = ("", *explore.slugs(), "about")
-WAIT = 20_000  # milliseconds
+WAIT = 60_000  # milliseconds: the first picture of a trained model loads PyTorch, perhaps beside other tests
 
 
 @pytest.fixture(scope="module")
