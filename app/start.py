@@ -49,6 +49,6 @@ def start(groups: Mapping[str, Sequence[tuple[Explorable, st.Page]]]) -> None:
                     st.page_link(page, label=f"**{view.title}**")
                     st.html(f'<p class="card">{html.escape(view.question)}</p>')
     st.caption(
-        "Every number on these pages is computed on this machine, now. The same pictures, with "
-        "the derivation, are in the notebooks: `idviz lab`."
+        "What moves on these pages is computed on this machine, now; results of the trained models were measured "
+        "before, and say how. The same pictures, with the derivation, are in the notebooks: `idviz lab`."
     )
