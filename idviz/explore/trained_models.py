@@ -9,18 +9,17 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-import idviz
 from idviz.explore.controls import TextInput, Values
 from idviz.explore.measured import MIXERS
 from idviz.figures.style import number
+from idviz.lab import results
 
-FOLDER = Path(idviz.__file__).parent / "pretrained"
+FOLDER = results.FOLDER.parent
 
 
 def lab(module: str) -> ModuleType:

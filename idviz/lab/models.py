@@ -10,12 +10,12 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from idviz.lab import checkpoint, config, corpus, runs
+from idviz.lab import checkpoint, config, corpus, results, runs
 from idviz.lab.checkpoint import write_text
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 
-FOLDER = Path(__file__).parents[1] / "pretrained"
+FOLDER = results.FOLDER.parent
 WEIGHTS, ABOUT, TOKENIZER = checkpoint.WEIGHTS, "model.json", runs.TOKENIZER
 _FORMAT = 1
 
