@@ -44,7 +44,10 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     """Run it in a fresh kernel, with the check of the views at its end."""
     notebook.cells.append(nbformat.v4.new_code_cell(AFTERWARDS))
     where = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where).execute()
+    client = NotebookClient(
+        notebook, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, coalesce_streams=True
+    )
+    client.execute()
 
 
 def is_solution(cell) -> bool:
