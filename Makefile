@@ -41,7 +41,7 @@ picture: setup
 RUNS ?= runs
 DEVICE ?= auto
 TARGETS ?= 512
-MIXERS := interdomain s4d softmax
+MIXERS := interdomain s4d softmax linear
 TINY := $(MIXERS:%=%-tiny)
 PRETRAINED := idviz/pretrained
 RESULTS := $(PRETRAINED)/results
