@@ -138,8 +138,8 @@ class LinearAttentionMixer(Mixer):
 
     o_t = c_h Σ_{j≤t} (ξ(q_t)ᵀξ(k_j)) v_j + D⊙v_t. The learned c_h starts at 1/64, an average as in E17 rather than a
     sum (in a trial, c_h = 1 trained 0.5 nats a byte worse). As nothing decays, the sum grows with t; the RMSNorm per
-    head, off in the Interdomain mixer, is therefore on here, as linear attention is used in practice. D starts at 1 (in a
-    trial 0, the Interdomain mixer's start, trained 0.2 nats per token worse here).
+    head, off in the Interdomain mixer, is therefore on here, as linear attention is used in practice. D starts at 1
+    (in a trial 0, the Interdomain mixer's start, trained 0.2 nats per token worse here).
 
     Parameters
     ----------

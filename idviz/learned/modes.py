@@ -101,8 +101,8 @@ class DiagonalModes(nn.Module):
         Δ of the first and the last head, log-spaced between. One-token resolution needs Δ ≈ 1/M, over about M tokens.
     discretisation : {"zoh", "bilinear"}
     feedthrough : bool
-        Whether D⊙v_t is added; D starts at 0 (in trials 1, where a head first
-        passes its own token on, trained 0.2 nats per token worse, in the Interdomain and in the S4D mixer).
+        Whether D⊙v_t is added; D starts at 0. (In trials 1, where a head at first passes its own token on, trained
+        0.2 nats per token worse, in the Interdomain mixer and in the S4D mixer alike.)
 
     Raises
     ------

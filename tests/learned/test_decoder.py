@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from idviz.learned import MIXERS, Decoder, DecoderConfig, build, parameter_groups, pick_device, state_bytes
-from tests.learned.test_forms import closeness
+from tests.learned.test_forms import closeness, with_feedthrough
 
 VOCABULARY = 50
 TIGHT = {torch.float32: 1e-4, torch.float64: 1e-10}
@@ -18,7 +18,7 @@ def make(kind, dtype=torch.float32, dim=16, heads=2, depth=3, **options):
     if kind in ("interdomain", "s4d"):
         options = {"modes": 8, **options}
     config = DecoderConfig(VOCABULARY, dim, depth, heads, 24, kind, options)
-    return build(config, device="cpu", seed=1).to(dtype)
+    return with_feedthrough(build(config, device="cpu", seed=1).to(dtype))
 
 
 def text(T, batch=2, seed=0):

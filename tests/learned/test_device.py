@@ -14,7 +14,7 @@ import torch
 from idviz.lab import checkpoint, runs, training
 from idviz.lab.config import TrainingConfig
 from idviz.learned import MIXERS, DecoderConfig, build, pick_device
-from tests.learned.test_forms import closeness
+from tests.learned.test_forms import closeness, with_feedthrough
 
 DEVICE = pick_device(os.environ.get("IDVIZ_DEVICE", "auto"))
 VOCABULARY = 50
@@ -30,7 +30,7 @@ def full_float32():
 
 def make(kind, device, dtype):
     config = DecoderConfig(VOCABULARY, 32, 3, 2, 48, kind, OPTIONS[kind])
-    return build(config, device="cpu", seed=1).to(device, dtype)
+    return with_feedthrough(build(config, device="cpu", seed=1)).to(device, dtype)
 
 
 def text(T, batch=2):

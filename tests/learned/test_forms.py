@@ -59,6 +59,16 @@ def make_inputs(T, B=2, H=2, M=5, d_k=3, d_v=4, readout="query", start="empty", 
     return q, k, v, s, state
 
 
+def with_feedthrough(module, seed=0):
+    """The module with every D drawn: at its start, 0, it would pass nothing on and hide a fault."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name.split(".")[-1] == "D":
+                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return module
+
+
 def closeness(got, wanted) -> float:
     """max|Δ| / max|reference|."""
     if wanted.numel() == 0:

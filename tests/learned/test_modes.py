@@ -8,6 +8,7 @@ import torch
 
 from idviz.exact import legs_matrices
 from idviz.learned.chunked import interdomain_chunked
+from idviz.learned.mixers import MIXERS
 from idviz.learned.modes import (
     DISCRETISATIONS,
     INITIALISATIONS,
@@ -109,6 +110,14 @@ def test_the_readout_starts_as_an_average_over_the_whole_step_range(initialisati
     assert torch.isfinite(rms).all()
     assert 0.1 < rms.min()
     assert rms.max() < (1 if discretisation == "zoh" else 100)
+
+
+def test_at_the_start_no_token_passes_straight_through():
+    """D = 0, in the mixers with modes; linear attention learns better from D = 1."""
+    assert DiagonalModes(2, 3, 4).D.tolist() == [[0.0] * 4] * 2
+    for kind in ("interdomain", "s4d"):
+        assert not MIXERS[kind](8, 2, 3).core.D.any()
+    assert MIXERS["linear"](8, 2).D.tolist() == [1.0] * 8
 
 
 def test_parameters_are_real_and_have_their_own_group():
