@@ -478,12 +478,14 @@ assert spread[0] < 5 < 20 < min(spread[1:])
 #
 # What does a token get of its *own* value? Through the modes very little: $G(0,0)=\Delta$, so a head with a memory of
 # 64 tokens gives the present about 1/64. But the present token is the one fact that is sure to matter. $D\odot v_t$
-# hands it through at full size, as S4D does. Below, the layer's output as weights on tokens, $o_t=\sum_j
-# a_{tj}v_j+D\odot v_t$, from `trace_core`:
+# is a door for it past the state, as in S4D, and training decides how far it opens: $D$ starts at 0. Below it is set to
+# 1, wide open, and the layer's output written as weights on tokens, $o_t=\sum_j a_{tj}v_j+D\odot v_t$, from
+# `trace_core`:
 
 # %%
 wide = DiagonalModes(heads=4, modes=32, d_v=d, step_range=(1 / 256, 1 / 8)).double()
-core = wide()
+assert not wide.D.any(), "closed at the start"
+core = wide()._replace(D=torch.ones_like(wide.D))
 traced = trace_core(q[0], k[0], v[0], core, positions=range(128, T))
 o, _ = interdomain_step(q, k, v, core)
 agree("Σ_j a_tj v_j + D ⊙ v_t", traced.output, o[0, :, 128:], terms=T, scale=o.abs().max())
@@ -499,9 +501,10 @@ agree("with D − without D", o - without, core.D[:, None] * v, terms=T, scale=o
 
 # %% [markdown]
 # Softmax attention needs no such door, because it can look at the present token as sharply as at any other. A blurred
-# state cannot. It shows in training: in a quick trial of ours (2 layers, width 128, 400 steps) the layer without
-# feedthrough ended 0.55 nats per token worse. (One quick trial, with $w=1$ then: reason enough to keep it, not a
-# measurement of the effect.)
+# state cannot. But a block has another way past it: the residual connection carries the token itself along. So what
+# the door is worth is a question for an experiment, and notebook [09](09_which_part.ipynb) makes it. What is certain is
+# that the *start* matters. At $D=1$ every head at first mostly says again what its own token says, and the readout has
+# to grow beside it; in trials that cost 0.2 nats per token after 0.8 million tokens (`benchmarks/notes.md`).
 #
 # ## 6 · Three forms, one result
 #

@@ -51,7 +51,7 @@ _FORMULAS = {
         rf"o_t = \sum_n e^{{{tex_coloured(QUERY, 'q_t')}^\top {tex_coloured(KEYS, 'k_n')}/\sqrt{{d_k}}}}\,"
         rf"{tex_coloured(VALUES, 'v_n')} \Big/ \sum_n e^{{q_t^\top k_n/\sqrt{{d_k}}}}",
     ),
-    "linear": ("E2", rf"o_t = \sum_n ({_QUERY}^\top {_KEY_N})\,{tex_coloured(VALUES, 'v_n')}"),
+    "linear": ("E2", rf"o_t = c_h\sum_n ({_QUERY}^\top {_KEY_N})\,{tex_coloured(VALUES, 'v_n')} + D\odot v_t"),
 }
 
 
