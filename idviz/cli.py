@@ -13,7 +13,7 @@ import typer
 
 import idviz
 from idviz import cli_lab
-from idviz.cli_parts import fail, plainly
+from idviz.cli_parts import fail, file_to_write, plainly
 
 app = typer.Typer(
     name="idviz",
@@ -102,7 +102,7 @@ def bench(
     from idviz.bench.table import run
 
     try:
-        missed = run(only=only, json_path=json, device=device)
+        missed = run(only=only, json_path=file_to_write(json), device=device)
     except ValueError as error:
         raise fail(error) from None
     raise typer.Exit(1 if missed else 0)

@@ -30,6 +30,7 @@ def test_version_and_help():
     [
         (["bench", "--only", "speed"], "--only must be one of exact, ui, learned, not 'speed'"),
         (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
+        (["bench", "--json", "."], "must name a file in a folder that exists, not '.'"),
         (["bench", "--only", "learned", "--device", "tpu"], "device must be auto, cpu or cuda, not 'tpu'"),
         (["app", "--port", "80"], "Invalid value for '--port': Input should be greater than or equal to 1024"),
         (["lab", "--port", "nine"], "Invalid value for '--port': Input should be a valid integer"),
