@@ -57,7 +57,7 @@ results: setup
 	  $(BIN)/idviz models --add $(RUNS)/mixers/$$mixer-0 --name $$mixer-tiny --folder build/models || exit; done
 	rm -rf $(TINY:%=$(PRETRAINED)/%) && mv build/models/* $(PRETRAINED)
 	$(BIN)/idviz length $(TINY) $(foreach seed,1 2,$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
-	  --json $(RESULTS)/length.json --device $(DEVICE)
+	  --keep $(RUNS)/length --json $(RESULTS)/length.json --device $(DEVICE)
 	$(BIN)/idviz cost $(TINY) --json $(RESULTS)/cost.json --device $(DEVICE)
 	$(BIN)/python docs/results_table.py
 

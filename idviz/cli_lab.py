@@ -136,6 +136,9 @@ def length(
     targets: Annotated[int, typer.Option(help="How many tokens are predicted at every length.")] = 512,
     text: HeldOut = "plays",
     seed: Annotated[int, typer.Option(help="Of the choice of targets.")] = 0,
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for each model's curve: stopped, the same command goes on.")
+    ] = None,
     json: Json = None,
     device: Device = "auto",
 ) -> None:
@@ -150,7 +153,7 @@ def length(
         found = [load(name, device=device) for name in model]
         held_out = evaluation.held_out(found, text)
         with bar("tokens") as progress:
-            body = lengths.measure(found, held_out, asked, targets=targets, seed=seed, progress=progress)
+            body = lengths.measure(found, held_out, asked, targets=targets, seed=seed, keep=keep, progress=progress)
         if json is not None:
             results.write(json, body, device=found[0].decoder.device)
         cli_tables.lengths(body)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import zipfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from idviz.lab.evaluation import Text, own_text
 from idviz.lab.models import TrainedModel
-from idviz.lab.perplexity import length_curve
+from idviz.lab.perplexity import LengthCurve, length_curve
 from idviz.lab.unigram import Unigram
 from idviz.learned.checks import whole_number
 
@@ -30,6 +34,7 @@ def measure(
     targets: int | None = 512,
     seed: int = 0,
     unigram: bool = True,
+    keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> dict:
     """The same targets with exactly c tokens before each, for every model and every context length c.
@@ -49,6 +54,9 @@ def measure(
     unigram : bool
         Also the model that knows no context. It is counted in the text's training part; in own text, in the first
         tokens, which stand before every target.
+    keep : path, optional
+        A folder: each model's losses are kept in it as soon as they are there, under a name made of its weights, the
+        text and what is asked, and not measured again.
     progress : callable, optional
         What it raises ends the work.
 
@@ -60,7 +68,8 @@ def measure(
     Raises
     ------
     ValueError
-        No model, another tokenizer, a context longer than the text, more targets than it has.
+        No model, another tokenizer, a context longer than the text, more targets than it has, a damaged file in
+        ``keep``.
     """
     models = [*models]
     if not models:
@@ -75,6 +84,10 @@ def measure(
                 f"{model.name!r} do not"
             )
     contexts = _contexts(models, contexts, len(tokens))
+    if keep is not None:
+        keep = Path(keep)
+        if keep.exists() and not keep.is_dir():
+            raise ValueError(f"keep must be a folder, and {str(keep)!r} is a file")
     yardstick, counted_in = [], None
     if unigram:
         longest, counted = contexts[-1], text.training_tokens(first.tokenizer)
@@ -85,7 +98,13 @@ def measure(
     found, parts = [], len(models) + len(yardstick)
     for n, model in enumerate([*(model.decoder for model in models), *yardstick]):
         told = None if progress is None else _shifted(progress, n, parts)
-        found.append(length_curve(model, tokens, contexts, targets=targets, seed=seed, progress=told))
+        asked = {"contexts": contexts, "targets": targets, "seed": seed}
+        kept = None if keep is None or isinstance(model, Unigram) else keep / _name(model, tokens, asked)
+        curve = _read(kept)
+        if curve is None:
+            curve = length_curve(model, tokens, **asked, progress=told)
+            _keep(curve, kept)
+        found.append(curve)
     rows = [_row(_about(model), curve) for model, curve in zip(models, found, strict=False)]
     if unigram:
         nothing = {"model": "unigram", "mixer": None, "seed": None, "trained_at": first.trained_at, "parameters": None}
@@ -131,6 +150,44 @@ def _row(about: dict, curve) -> dict:
     rows = curve.to_dict()["curve"]
     ratios = [list(curve.ratio(c, about["trained_at"])) for c in curve.contexts]
     return {**about, "curve": [row | {"ratio": ratio} for row, ratio in zip(rows, ratios, strict=True)]}
+
+
+def _name(decoder, tokens: np.ndarray, asked: dict) -> str:
+    digest = hashlib.sha256(repr((decoder.config, decoder.device.type, asked)).encode())
+    digest.update(np.ascontiguousarray(tokens, dtype=np.int64).tobytes())
+    for name, value in sorted(decoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().float().contiguous().numpy().tobytes())
+    return f"{digest.hexdigest()[:24]}.npz"
+
+
+def _read(file: Path | None) -> LengthCurve | None:
+    if file is None or not file.exists():
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            contexts, (tokens, seed) = found["contexts"], found["tokens_and_seed"]
+            targets, losses = found["targets"], found["losses"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{str(file)!r} is damaged ({error}); delete it, and it is measured again") from None
+    losses.flags.writeable = False
+    return LengthCurve(tuple(contexts.tolist()), targets, losses, int(tokens), int(seed))
+
+
+def _keep(curve: LengthCurve, file: Path | None) -> None:
+    if file is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(f".{os.getpid()}.partial")
+    with partial.open("wb") as stream:
+        np.savez(
+            stream,
+            contexts=curve.contexts,
+            targets=curve.targets,
+            losses=curve.losses,
+            tokens_and_seed=(curve.tokens, curve.seed),
+        )
+    partial.replace(file)
 
 
 def _shifted(progress: Progress, before: int, parts: int) -> Progress:

@@ -121,6 +121,8 @@ BAD = [
     ("models --add no-checkpoint --name new --folder .", "holds no finished run"),
     ("train WRONG --out new", "unknown key 'stepz' (value 3); did you mean steps?"),
     ("train WRONGTYPE --out new", "steps must be a whole number of at least 1, not 'many'"),
+    ("length MODEL --text WORDS --contexts 4 --targets 4 --keep CONFIG", "keep must be a folder, and 'config.toml' is a"),
+    ("length MODEL --text WORDS --contexts 4 --targets 999999 --keep new", "targets must be at most"),
     ("train CONFIG --out used", "is not empty; nothing is written over"),
     ("train CONFIG", "give either --out with a new folder"),
     ("train none --out new", "config 'none' does not exist; give a TOML file, or one of"),
@@ -250,7 +252,8 @@ def test_evaluate_with_needles(small_runs, small_text):
 def test_length(tmp_path, small_runs, small_text):
     file, made = tmp_path / "length.json", [small_runs["interdomain"], small_runs["softmax"]]
     options = ("--contexts", "4,16,56", "--targets", "40", "--text", small_text, "--seed", "3", "--device", "cpu")
-    done = succeeds("length", *made, *options, "--json", file)
+    done = succeeds("length", *made, *options, "--keep", tmp_path / "kept", "--json", file)
+    assert len([*(tmp_path / "kept").iterdir()]) == 2
     found = results.load(file)
     assert (found["targets"], found["seed"], found["text"]) == (40, 3, "words.txt")
     assert [row["model"] for row in found["models"]] == ["interdomain", "softmax", "unigram"]

@@ -60,6 +60,41 @@ def test_ratio_is_one_at_the_trained_context_and_the_unigram_is_exactly_flat(fou
     assert any(point["ratio"] != [1.0, 1.0, 1.0] for point in found["models"][0]["curve"])
 
 
+def test_what_is_kept_is_not_measured_again(trained, text, found, tmp_path, monkeypatch):
+    folder = tmp_path / "new" / "kept"
+    first = lengths.measure(trained[:1], text, CONTEXTS, targets=50, keep=folder)  # a run that was stopped
+    assert first["models"][0] == found["models"][0]
+    measured = []
+
+    def counted(model, *args, **options):
+        measured.append(model)
+        return length_curve(model, *args, **options)
+
+    monkeypatch.setattr(lengths, "length_curve", counted)
+    assert json.loads(json.dumps(lengths.measure(trained, text, CONTEXTS, targets=50, keep=folder))) == found
+    assert measured[:-1] == [trained[1].decoder]  # and the unigram, which costs nothing
+    assert sorted(file.suffix for file in folder.iterdir()) == [".npz", ".npz"]
+    for change in ({"targets": 49}, {"seed": 1}, {"contexts": (2, 16)}):
+        measured.clear()
+        asked = {"contexts": CONTEXTS, "targets": 50, **change}
+        lengths.measure(trained[:1], text, asked.pop("contexts"), **asked, unigram=False, keep=folder)
+        assert len(measured) == 1, change
+    other = Text("words", text.documents[:1], text.training)
+    measured.clear()
+    lengths.measure(trained[:1], other, CONTEXTS, targets=50, unigram=False, keep=folder)
+    assert len(measured) == 1
+
+
+def test_a_kept_file_that_is_damaged_is_named(trained, text, tmp_path):
+    lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ValueError, match=rf"{file.name}' is damaged .*; delete it, and it is measured again"):
+        lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
+    with pytest.raises(ValueError, match=r"keep must be a folder, and .* is a file"):
+        lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=file)
+
+
 def test_what_the_unigram_was_counted_in(found, trained, text):
     tokenizer = trained[0].tokenizer
     tokens, counted = text.tokens(tokenizer), text.training_tokens(tokenizer)
