@@ -121,7 +121,7 @@ BAD = [
     ("models --add no-checkpoint --name new --folder .", "holds no finished run"),
     ("train WRONG --out new", "unknown key 'stepz' (value 3); did you mean steps?"),
     ("train WRONGTYPE --out new", "steps must be a whole number of at least 1, not 'many'"),
-    ("length MODEL --text WORDS --contexts 4 --targets 4 --keep CONFIG", "keep must be a folder, and 'config.toml' is a"),
+    ("length MODEL --text WORDS --contexts 4 --targets 4 --keep CONFIG", "keep must be a folder, and 'config.toml'"),
     ("length MODEL --text WORDS --contexts 4 --targets 999999 --keep new", "targets must be at most"),
     ("train CONFIG --out used", "is not empty; nothing is written over"),
     ("train CONFIG", "give either --out with a new folder"),
