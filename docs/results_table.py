@@ -38,7 +38,7 @@ def rows(header: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
 def with_spread(values: np.ndarray, digits: int = 3, sign: bool = False) -> str:
     """Mean ± standard deviation over seeds; the mean alone where there is one seed."""
     plus = "+" if sign else ""
-    mean = f"{values.mean():{plus}.{digits}f}".replace("-", "−")
+    mean = f"{round(values.mean(), digits) + 0.0:{plus}.{digits}f}".replace("-", "−")  # never a negative zero
     return f"{mean} ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else mean
 
 
@@ -101,6 +101,8 @@ def mixers_table(found: Mapping, length: LengthResult) -> list[str]:
         f"{span([len(v.seeds) for v in those])} seeds; mean ± standard deviation over seeds. State: real numbers; "
         "softmax's grows, given at that window."
     )
+    if "linear" in {variant.mixer for variant in those}:
+        told += " Linear attention keeps what its form has room for, d_k·d_v numbers a head."
     if contexts:
         told += (
             f" Last columns: perplexity over that at {length.trained_at} tokens of context, the same {length.targets} "
@@ -198,9 +200,11 @@ def against_softmax(found: Mapping) -> str | None:
     lower = _lower(softmax)
     within = softmax.spread is not None and abs(softmax.difference) <= softmax.spread
     verdict = HOLDS if abs(lower) <= EQUAL else PART if within or lower > 0 else NOT
+    ahead = lower > EQUAL and bool(softmax.clear)
     return (
         f"Paper: about equal to softmax at 125M, ahead at 1.3B. {verdict} Here Interdomain's perplexity is "
-        f"{percent(lower)} {'lower' if lower >= 0 else 'higher'} ({_spread_words(softmax)})."
+        f"{percent(lower)} {'lower' if lower >= 0 else 'higher'} ({_spread_words(softmax)})"
+        f"{': ahead, rather than equal' if ahead else ''}."
     )
 
 
@@ -231,7 +235,9 @@ def query_conditioning(found: Mapping) -> str | None:
     if fixed is None or value is None:
         return None
     helps = [bool(v.clear) and v.difference > 0 for v in (fixed, value)]
-    verdict = HOLDS if all(helps) and fixed.difference > value.difference else PART if helps[0] else NOT
+    more = [v for v in those[1:] if v is not fixed and v.clear and v.difference > fixed.difference]
+    parts = [v for v in more if v.name != "denominator"]  # which is an addition, not a part
+    verdict = HOLDS if all(helps) and not parts else PART if helps[0] else NOT
     said = [
         f"{ablation.signed(v.difference, 'nats')} without {what}{'' if v.clear else within}"
         for v, what, within in (
@@ -239,7 +245,6 @@ def query_conditioning(found: Mapping) -> str | None:
             (value, "the keys as input", " (within the seeds' spread)"),
         )
     ]
-    more = [v for v in those[1:] if v not in (fixed, value) and v.clear and v.difference > fixed.difference]
     others = f"; more than query-conditioning cost: {listed([v.label for v in more])}" if more else ""
     return (
         "Paper: query-conditioning is the main source of the gain, the dual input a smaller, second one. "
@@ -260,10 +265,17 @@ def recall_below_softmax(found: Mapping) -> str | None:
     verdict = HOLDS if difference.mean() < -spread else NOT
     where = ", more than any in training," if most > trained else ""
     right = [f"{with_spread(100 * variant.at(most), 1)} %" for variant in (ours, softmax)]
+    linear = those.get("linear")
+    other = ""
+    if linear is not None and most in linear.pairs:
+        other = (
+            f" (linear attention, a fixed state too, of {linear.state:,} numbers: "
+            f"{with_spread(100 * linear.at(most), 1)} %)"
+        )
     return (
         f"Paper: recall is weaker than softmax's. {verdict} Here, at {most} pairs{where} Interdomain's state of "
-        f"{ours.state:,} numbers answers {right[0]}, softmax {right[1]}; "
-        f"at least 99 % it answers {recall_limits.reaches(ours)}, softmax {recall_limits.reaches(softmax)}."
+        f"{ours.state:,} numbers answers {right[0]}, softmax {right[1]}{other}; 99 % or more Interdomain answers "
+        f"{recall_limits.reaches(ours)}, softmax {recall_limits.reaches(softmax)}."
     )
 
 

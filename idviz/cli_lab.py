@@ -20,11 +20,9 @@ Models = Annotated[list[str], typer.Argument(help="Names that `idviz models` lis
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Json = Annotated[Path | None, typer.Option(help="Write the numbers here, with how they were measured.")]
 HeldOut = Annotated[
-    str, typer.Option(help="plays (those that the model never saw), or a UTF-8 file or folder: all of it.")
+    str, typer.Option(help="plays (those held out of training on plays), or a UTF-8 file or folder: all of it.")
 ]
-Out = Annotated[
-    Path, typer.Option(help="The folder of its runs. What is finished there is kept, the rest gone on with.")
-]
+Out = Annotated[Path, typer.Option(help="The folder of its runs. Those that are finished are kept.")]
 Part = Annotated[str, typer.Option(help="A share of the runs, such as 1/2 here and 2/2 on another machine.")]
 
 
@@ -180,7 +178,7 @@ def ablate(
         mine, where, found = share(part), pick_device(device), studies.load(study)
         if not studies.train(found, out, part=mine, device=device):
             typer.echo("stopped and saved; the same command goes on")
-            return
+            raise typer.Exit(130)  # as after Ctrl-C: what was to follow must not take it for done
         if not all(studies.finished(out / f"{variant}-{seed}") for variant, seed in found.runs()):
             typer.echo(f"part {part} is done; once the others are, the same command without --part compares all runs")
             return

@@ -32,7 +32,7 @@ from IPython.display import Markdown
 from idviz.course import LOOK, check, measured, panels, picture, table
 from idviz.explore import length, paper
 from idviz.explore.length_numbers import SPEECH, curves
-from idviz.explore.measured import capital, listed, mixer_name
+from idviz.explore.measured import capital, command, listed, mixer_name
 from idviz.figures.length import LengthResult
 from idviz.figures.style import INTERDOMAIN, SOFTMAX, number
 from idviz.lab import corpus, lengths, models
@@ -169,16 +169,17 @@ assert torch.tensor(4095.0).bfloat16().item() == 4096
 # %% [markdown]
 # ## 2 · The curves
 #
-# Measured with all that held fixed: the bundled models, trained alike (the same plays, tokens, schedule and number of
-# parameters), read held-out plays with contexts from an eighth of the training length to sixteen times it. The
-# numbers come from a file that `idviz length` wrote; the sentences below are made from it.
+# Measured with all that held fixed: the bundled models, and models of two more seeds of each, trained alike (the same
+# plays, tokens, schedule and number of parameters), read held-out plays with contexts from an eighth of the training
+# length to sixteen times it. The numbers come from a file that `idviz length` wrote; the sentences below are made from
+# it.
 
 # %%
 found = measured("length")
 result = LengthResult(curves(found), "ratio", False, found["targets"], found["tokens"], {}, paper.LENGTH)
 mixers = [mixer for mixer in result.mixers if mixer is not None]
 made = found["measured"]
-Markdown(f"{length.describe(result)} (Measured {made['date']} on {made['device']}, by `{found['made_by']}`.)")
+Markdown(f"{length.describe(result)} (Measured {made['date']} on {made['device']}, by `{command(found)}`.)")
 
 
 # %%
@@ -327,6 +328,24 @@ print(f"{never} of {d // 2} have not been all the way round")
 # Interdomain's layer uses RoPE too. But what it reads at distance $\tau$ is multiplied by $G$, which has faded
 # before the angles become strange. (That is our reading of these curves; the ablation without RoPE is in notebook 09.)
 #
+# **And linear attention?** Its state has a fixed size too, but nothing in it fades: it is a sum over all tokens, turned
+# by the same angles, and a norm for each head brings the sum back to size. So is it the size that keeps a curve flat,
+# or is it forgetting?
+
+# %%
+if "linear" in past:
+    level = past["linear"] <= 1.02
+    said = "stays within 2 % of its own" if level else f"climbs to {number(past['linear'])} times its own"
+    so = (
+        "Here a state of fixed size stays flat without forgetting."
+        if level
+        else "A state of fixed size is not enough: here the curves that stay flat are those of states that forget."
+    )
+else:
+    said, so = "was not measured", ""
+Markdown(f"Linear attention's perplexity {said}. {so}")
+
+# %% [markdown]
 # ## 4 · Your own text, now
 #
 # Put any text of a few hundred words in place of the speech (Lincoln at Gettysburg). The models read it here and now,

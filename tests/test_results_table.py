@@ -102,6 +102,24 @@ def test_half_a_claim_holds_in_part(folder):
     assert results_table.PART in s4d and "4.8 % lower" in s4d and results_table.HOLDS in softmax
 
 
+def test_ahead_of_softmax_is_not_equal_to_it(folder):
+    less = math.log(1.05)
+    found = {"interdomain": [3.0, 3.1], "s4d": [3.2, 3.3], "softmax": [3.0 + less, 3.11 + less]}
+    change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
+    _, softmax, *_ = claims(folder)
+    assert results_table.PART in softmax and "5.2 % lower" in softmax and "ahead, rather than equal" in softmax
+
+
+def test_query_conditioning_is_the_main_source_only_if_no_part_costs_more(folder):
+    found = {"full": [3.0, 3.1], "fixed_readout": [3.1, 3.2], "value_input": [3.05, 3.15], "denominator": [4.0, 4.1]}
+    change(folder, "ablation", measured_results.study("ablation", found))
+    *_, query, _ = claims(folder)
+    assert results_table.HOLDS in query and "denominator kept" in query  # which is no part
+    change(folder, "ablation", measured_results.study("ablation", found | {"value_input": [3.3, 3.4]}))
+    *_, query, _ = claims(folder)
+    assert results_table.PART in query and "more than query-conditioning cost: values only" in query
+
+
 def test_one_seed_claims_no_spread(folder):
     found = {"interdomain": [3.0], "s4d": [3.2], "softmax": [3.0]}
     change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))

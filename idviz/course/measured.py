@@ -8,11 +8,11 @@ from typing import Any
 from idviz.explore import measured as results
 
 COMMANDS = {
-    "length": "idviz length interdomain-tiny s4d-tiny softmax-tiny --json length.json",
-    "mixers": "idviz ablate mixers --out runs/mixers",
-    "ablation": "idviz ablate ablation --out runs/ablation",
-    "recall": "idviz recall --out runs/recall",
-    "cost": "idviz cost interdomain-tiny s4d-tiny softmax-tiny --json cost.json",
+    "length": "idviz length interdomain-tiny s4d-tiny softmax-tiny linear-tiny --json length.json",
+    "mixers": "idviz ablate mixers --out runs/mixers --json mixers.json",
+    "ablation": "idviz ablate ablation --out runs/ablation --json ablation.json",
+    "recall": "idviz recall --out runs/recall --json recall.json",
+    "cost": "idviz cost interdomain-tiny s4d-tiny softmax-tiny linear-tiny --json cost.json",
 }
 
 

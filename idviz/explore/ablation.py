@@ -10,7 +10,7 @@ from idviz.explore import paper
 from idviz.explore.ablation_words import formula_of, label_of, words_of
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice
-from idviz.explore.measured import GROUP, Missing, by, capital, listed, page, seeds
+from idviz.explore.measured import GROUP, Missing, by, capital, command, listed, page, seeds
 from idviz.figures.ablation import UNITS, AblationResult, Variant, draw
 from idviz.figures.style import number
 
@@ -101,8 +101,8 @@ def describe(result: AblationResult) -> str:
 
 
 def _largest(variants: list[Variant], unit: str) -> str:
-    more = f" and {len(variants) - 3} more" if len(variants) > 3 else ""
-    return listed([f"{variant.label} ({signed(variant.difference, unit)})" for variant in variants[:3]]) + more
+    more = [f"{len(variants) - 3} more"] if len(variants) > 3 else []
+    return listed([*(f"{variant.label} ({signed(variant.difference, unit)})" for variant in variants[:3]), *more])
 
 
 def formula(result: AblationResult) -> Formula:
@@ -146,7 +146,7 @@ def _prose(found: Mapping) -> str:
             said += (
                 f" {capital(STUDIES[name])}: {min(sizes):,} to {max(sizes):,} parameters, {row['tokens_seen']:,} "
                 f"tokens seen, windows of {row['trained_at']}; losses on {row['targets']:,} held-out targets, measured "
-                f"{found[name].get('measured', {}).get('date', '')} by {found[name].get('made_by', 'idviz')}."
+                f"{found[name].get('measured', {}).get('date', '')} by {command(found[name])}."
             )
     return f"{said} The paper's word, at the foot, is of its own models ({paper.NAME})."
 

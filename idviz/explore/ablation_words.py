@@ -12,7 +12,7 @@ _LABELS = {
     "full": "the full layer",
     "fixed_readout": "no query-conditioning",
     "value_input": "values only",
-    "no_norm_bias": "no input norm, no bias",
+    "no_norm_bias": "no input norm or bias",
     "no_rope": "no rotary positions",
     "no_feedthrough": "no feedthrough D",
     "denominator": "denominator kept",

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from idviz.explore import paper
+from idviz.explore.ablation_words import formula_of
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, TextInput, Upload
 from idviz.explore.length_numbers import SPEECH, TARGETS, compute, curves
-from idviz.explore.measured import GROUP, MIXERS, capital, listed, mixer_name, page, seeds
+from idviz.explore.measured import GROUP, MIXERS, capital, command, listed, mixer_name, page, seeds
 from idviz.explore.tex import tex_coloured, tex_number
 from idviz.figures.length import UNITS, LengthResult, draw
 from idviz.figures.style import KEYS, QUERY, VALUES, number
@@ -82,11 +83,18 @@ def formula(result: LengthResult) -> Formula:
     x, nats = result.mean(mixer, "nats")
     at = x.tolist().index(result.trained_at)
     name, query, key = mixer_name(mixer), tex_coloured(QUERY, r"\xi(q_t)"), tex_coloured(KEYS, r"\xi(k_i)")
+    tag, readout = formula_of(mixer, mixer)
+    if mixer == "interdomain":
+        tag, readout = (
+            "E17",
+            (
+                rf"o_t = \sum_{{t-c<i,j\le t}} ({query}^\top {key})\,"
+                rf"G(t-i,t-j)\,{tex_coloured(VALUES, 'v_j')} + D\odot v_t"
+            ),
+        )
     return Formula(
-        "E17",
-        r"\text{perplexity}(c) = \exp\Big(-\tfrac1n \sum_t \log p(x_{t+1} \mid o_t)\Big),\quad "
-        rf"o_t = \sum_{{t-c<i,j\le t}} ({query}^\top {key})\,"
-        rf"G(t-i,t-j)\,{tex_coloured(VALUES, 'v_j')} + D\odot v_t",
+        tag,
+        rf"\text{{perplexity}}(c) = \exp\Big(-\tfrac1n \sum_t \log p(x_{{t+1}} \mid o_t)\Big),\quad {readout}",
         rf"\text{{{name}, }} n = {result.targets}:\quad c = {x[at]}:\ e^{{{tex_number(nats[at], 4)}}} = "
         rf"{tex_number(np.exp(nats[at]))},\quad c = {x[-1]}:\ e^{{{tex_number(nats[-1], 4)}}} = "
         rf"{tex_number(np.exp(nats[-1]))}",
@@ -126,7 +134,7 @@ def _prose(saved: Mapping | None) -> str:
         measured = (
             f" The saved curves: {saved['targets']} targets out of {saved['tokens']:,} tokens of {saved['text']}, "
             f"held out of training ({held}); models and their number of seeds: {each}; measured "
-            f"{of.get('date', '')} by {saved.get('made_by', 'idviz')}."
+            f"{of.get('date', '')} by {command(saved)}."
         )
     return (
         "A language model guesses the next token; perplexity is among how many equally likely tokens it seems to "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,13 @@ def read(name: str, folder: Path | None = None) -> dict:
         where = f"The measured numbers of this page, results/{name}.json,"
         reason = f"{where} cannot be used ({error})." if file.exists() else f"{where} are not there."
     raise Missing(f"{reason} The command “make results” measures them (hours), “make results-quick” a small version.")
+
+
+def command(found: Mapping[str, Any]) -> str:
+    """The command that measured it, as far as a sentence has room: "idviz ablate mixers", "idviz length …"."""
+    words = str(found.get("made_by", "idviz")).split()
+    named = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+    return " ".join(named) if len(named) <= 3 else f"{' '.join(named[:2])} …"
 
 
 def page(make: Callable[[dict], Explorable], *names: str) -> Explorable:

@@ -9,7 +9,7 @@ import numpy as np
 from idviz.explore import paper
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice
-from idviz.explore.measured import GROUP, by, listed, page, seeds
+from idviz.explore.measured import GROUP, by, command, listed, page, seeds
 from idviz.explore.recall_numbers import GROUPS, compute, groups
 from idviz.explore.tex import tex_coloured, tex_number
 from idviz.figures.recall import Recaller, RecallResult, draw
@@ -129,7 +129,7 @@ def _prose(found: Mapping | None) -> str:
     return said + (
         f" Measured here: {task['keys']} keys, {task['values']} values, trained on {trained} pairs with {far} fillers "
         f"between; {settings['depth']} layers of width {settings['dim']}, {settings['steps']:,} steps, {count} seeds; "
-        f"{found.get('measured', {}).get('date', '')} by {found.get('made_by', 'idviz')}."
+        f"{found.get('measured', {}).get('date', '')} by {command(found)}."
     )
 
 

@@ -171,8 +171,8 @@ EXPLORABLE = Explorable(
         "the layer's output, up to the rounding of its 32-bit numbers. They weigh what the layer has at each token, "
         "which a short convolution has mixed with the three tokens before and lower layers with much more; the "
         "query's own token also has a direct way, D⊙v, that is not drawn. Beside it, a model of the same size trained "
-        "alike: softmax's weights are positive and sum to 1, S4D's depend on the distance alone. Heads of two models "
-        "that share a number have nothing else in common. "
+        "alike: softmax's weights are positive and sum to 1, S4D's depend on the distance alone, linear "
+        "attention's have a sign and never fade. Heads of two models that share a number have nothing else in common. "
         f"A text may have up to {MOST_TOKENS} tokens; a character that the tokenizer lacks is read as its bytes, ⟨F0⟩."
     ),
     controls=(

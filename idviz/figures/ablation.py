@@ -13,6 +13,8 @@ from idviz.figures.style import APPROXIMATION, FONT_SIZE, INTERDOMAIN, Look, num
 from idviz.figures.trained import LINE_HEIGHT, label_ends, mixer_colour, mixer_mark
 
 UNITS = {"nats": "nats per token", "percent": "perplexity, %"}
+FAR = 5.0  # a variant so many times as far out as the next is told in words at the edge
+NAMES_AT = -(0.275 - 0.0145) / 0.305  # of the dots' axes: where the variants' names begin, in the wide layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = L
         height = max(tall, 2.1) + 1.5
         figure = look.prepare(figure, wide=(6.8, height))
         body, base = max(tall, 2.1) / height, 1.14 / height
-        dots = figure.add_axes([0.255, base, 0.325, body])
+        dots = figure.add_axes([0.275, base, 0.305, body])
         curves = figure.add_axes([0.685, base, 0.165, body])
     _dots(dots, result, look)
     _curves(curves, result, look)
@@ -103,9 +105,10 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
         fontsize=FONT_SIZE + 0.5,
         loc="left",
         fontweight="bold",
-        x=0 if look.narrow else -0.74,
+        x=0 if look.narrow else NAMES_AT,
     )
     order = [result.first, *result.ranked[::-1]]
+    low, high, beyond = _limits(result)
     axes.axvline(0, color=look.ink, linewidth=1.0)
     for y, variant in enumerate(order):
         shown, mine = variant.shown(result.unit), variant is result.chosen
@@ -116,8 +119,13 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
             axes.vlines(mean, y - 0.25, y + 0.25, color=colour, linewidth=2.2)
             nudge = np.linspace(-0.12, 0.12, len(shown)) if len(shown) > 1 else np.zeros(1)
             axes.plot(shown, y + nudge, mixer_mark(variant.mixer), color=colour, markersize=4.5, zorder=4)
+            if variant in beyond:
+                value = f"{'+' if mean > 0 else ''}{number(mean, 3)}"
+                axes.text(float(mean > 0), y, f"{value} ▸" if mean > 0 else f"◂ {value}", color=look.ink,
+                          fontsize=FONT_SIZE, va="center", ha="right" if mean > 0 else "left",
+                          transform=axes.get_yaxis_transform())  # fmt: skip
         weight = "bold" if mine else "normal"
-        x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (-0.74, y, "center")
+        x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (NAMES_AT, y, "center")
         axes.text(x, height, variant.label, color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
                   transform=axes.get_yaxis_transform(),
                   bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
@@ -125,18 +133,27 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
     axes.set_ylim(-0.5, len(order) - (0.25 if look.narrow else 0.5))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    values = np.concatenate([variant.shown(result.unit) for variant in result.variants])
-    ends = [end for v in result.ranked for end in _ends(v.shown(result.unit))]
-    low, high = min(values.min(), *ends, 0.0), max(values.max(), *ends, 0.0)
-    pad = 0.07 * (high - low) or 0.01
-    axes.set_xlim(low - pad, high + pad)
+    axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(lambda value, _: ("+" if value > 0 else "") + number(value))
 
 
-def _ends(shown: np.ndarray) -> tuple[float, float]:
+def _limits(result: AblationResult) -> tuple[float, float, tuple[Variant, ...]]:
+    """The axis' ends; and what lies so far beyond the rest that showing it would press the rest into one line."""
+    sizes = {variant: float(np.abs(_ends(variant.shown(result.unit))).max()) for variant in result.ranked}
+    ordered, beyond = sorted(sizes, key=sizes.get), []
+    while len(ordered) > 2 and sizes[ordered[-1]] > FAR * sizes[ordered[-2]]:
+        beyond.append(ordered.pop())
+    ends = np.array([0.0, *(end for variant in ordered for end in _ends(variant.shown(result.unit)))])
+    low, high = float(ends.min()), float(ends.max())
+    pad = 0.07 * (high - low) or 0.01
+    return low - pad, high + pad, tuple(beyond)
+
+
+def _ends(shown: np.ndarray) -> tuple[float, ...]:
+    """Of the dots and of the bar, lowest and highest."""
     spread = float(shown.std(ddof=1)) if len(shown) > 1 else 0.0
-    return float(shown.mean()) - spread, float(shown.mean()) + spread
+    return tuple(float(x) for x in (shown.min(), shown.mean() - spread, shown.mean() + spread, shown.max()))
 
 
 def _colour(variant: Variant, result: AblationResult, look: Look) -> str:

@@ -136,7 +136,8 @@ def _curves(axes: Axes, result: LengthResult, mixers: list, look: Look) -> None:
             contexts += curve.contexts.tolist()
         x, mean = result.mean(mixer, result.unit)
         style = (0, (1, 1.5)) if mixer is None else "-"
-        axes.plot(x, mean, mixer_mark(mixer), color=colour, linestyle=style, linewidth=1.8, markersize=5, zorder=4)
+        axes.plot(x, mean, mixer_mark(mixer), color=colour, linestyle=style, linewidth=1.8, markersize=5,
+                  zorder=4.5 if mixer == "interdomain" else 4)  # fmt: skip
         ends.append((float(mean[-1]), _name(result, mixer, look), colour, mixer_mark(mixer)))
         seen += [mean.min(), mean.max()]
     context_axis(axes, contexts, most=5 if look.narrow else 9)
@@ -175,8 +176,8 @@ def _value_axis(axes: Axes, low: float, high: float, unit: str) -> None:
 def _name(result: LengthResult, mixer: str | None, look: Look) -> str:
     name = result.names.get(mixer, str(mixer))
     if mixer is None:
-        return f"{name}:\nno context"
-    return name.replace(" attention", "\nattention") if look.narrow else name
+        return name if result.unit == "ratio" else f"{name}:\nno context"
+    return name.replace(" attention", "") if look.narrow else name
 
 
 def _control(axes: Axes, result: LengthResult, look: Look) -> None:

@@ -69,8 +69,8 @@ def cumulative(row: np.ndarray) -> np.ndarray:
 
 def text_colour_of(mixer: str, look: Look) -> str:
     """A mixer's colour, readable as text on the look's paper."""
-    light = {"interdomain": INTERDOMAIN, "softmax": look.softmax_text, "s4d": "#26799E"}
-    dark = {"interdomain": "#4FA8DE", "softmax": SOFTMAX, "s4d": S4D}
+    light = {"interdomain": INTERDOMAIN, "softmax": look.softmax_text, "s4d": "#26799E", "linear": "#6B6B00"}
+    dark = {"interdomain": "#4FA8DE", "softmax": SOFTMAX, "s4d": S4D, "linear": "#A6A63A"}
     return (dark if look.dark else light).get(mixer, look.grey)
 
 
@@ -78,7 +78,7 @@ def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look
     """Weights on tokens (two models), where they lie, the state's modes, the query's basis weights."""
     figure = look.prepare(figure, wide=(6.8, 6.0), narrow=(3.7, 10.4))
     if look.narrow:
-        left, width = 0.215, 0.74
+        left, width = 0.235, 0.72
         upper, lower = [left, 0.87, width, 0.095], [left, 0.728, width, 0.095]
         near, modes = [left, 0.525, width, 0.125], [left, 0.318, width, 0.125]
         basis, phase = [left, 0.155, width, 0.095], [left, 0.055, width, 0.058]
@@ -129,7 +129,7 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
 
 def name_of(mixer: str) -> str:
     """A mixer's name in a picture."""
-    return {"interdomain": "Interdomain", "softmax": "softmax", "s4d": "S4D"}.get(mixer, mixer)
+    return {"interdomain": "Interdomain", "softmax": "softmax", "s4d": "S4D", "linear": "linear"}.get(mixer, mixer)
 
 
 def _near(axes: Axes, result: StateResult, look: Look) -> None:

@@ -25,6 +25,7 @@ SOFTMAX = "#CC79A7"
 SOFTMAX_TEXT = "#A0457A"  # purple that is readable as text on white
 S4D = "#56B4E9"
 INTERDOMAIN = "#0072B2"
+LINEAR = "#808000"  # linear attention: olive, which Okabe–Ito lacks; its mark tells it apart as well
 SIGNED_MAP = "RdBu"  # centred at 0
 POSITIVE_MAP = "viridis"
 

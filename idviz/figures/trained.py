@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, S4D, SOFTMAX, Look
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, LINEAR, S4D, SOFTMAX, Look
 
-_COLOURS = {"interdomain": INTERDOMAIN, "s4d": S4D, "softmax": SOFTMAX}
+_COLOURS = {"interdomain": INTERDOMAIN, "s4d": S4D, "softmax": SOFTMAX, "linear": LINEAR}
 _MARKS = {"interdomain": "o", "s4d": "s", "softmax": "^", "linear": "D"}
 LINE_HEIGHT = 1.3 * FONT_SIZE / 72  # inches
 
 
 def mixer_colour(mixer: str | None, look: Look) -> str:
-    """Blue, sky and purple; linear attention grey; the model without a mixer ink."""
+    """Blue, sky, purple and olive; the model without a mixer ink."""
     return look.ink if mixer is None else _COLOURS.get(mixer, look.grey)
 
 

@@ -56,7 +56,10 @@ def own_text(text: str, name: str = "own text") -> Text:
 
 
 def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
-    """For "plays" the plays that no model has seen; of a file or a folder, all of it.
+    """For "plays" those that are held out where models are trained on the plays; of a file or a folder, all of it.
+
+    Whether a model has seen other text in its training, nobody can tell: a model of one's own may have read a file, or
+    the plays from elsewhere.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, prog
     found = score(model.decoder, tokens, window, progress=progress)
     said = model.tokenizer.decode(tokens[1:])
     words = len(said.split()) or None
-    units = in_units(found.nats, tokens=found.targets, words=words, bytes=len(said.encode()))
+    units = in_units(found.nats, tokens=found.targets, words=words, bytes=model.tokenizer.count_bytes(tokens[1:]))
     by_position = None
     if found.targets // found.window >= 2:
         places = [2**n for n in range(found.window.bit_length()) if 2**n <= found.window]

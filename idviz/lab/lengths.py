@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from idviz import learned
+from idviz.lab import perplexity
 from idviz.lab.evaluation import Text, own_text
 from idviz.lab.models import TrainedModel
 from idviz.lab.perplexity import LengthCurve, length_curve
@@ -76,9 +79,8 @@ def measure(
         raise ValueError("models must be at least one, not none")
     text = own_text(text) if isinstance(text, str) else text
     first, tokens = models[0], text.tokens(models[0].tokenizer)
-    said = text.documents[0].text
     for model in models[1:]:
-        if not np.array_equal(model.tokenizer.encode(said), first.tokenizer.encode(said)):
+        if not np.array_equal(text.tokens(model.tokenizer), tokens):
             raise ValueError(
                 f"models must share one tokenizer, or perplexities per token do not compare; {first.name!r} and "
                 f"{model.name!r} do not"
@@ -86,8 +88,10 @@ def measure(
     contexts = _contexts(models, contexts, len(tokens))
     if keep is not None:
         keep = Path(keep)
-        if keep.exists() and not keep.is_dir():
-            raise ValueError(f"keep must be a folder, and {str(keep)!r} is a file")
+        there = next(path for path in (keep, *keep.absolute().parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            wrong = "cannot be written to" if there.is_dir() else "is a file"
+            raise ValueError(f"keep must be a folder, and {str(there)!r} {wrong}")
     yardstick, counted_in = [], None
     if unigram:
         longest, counted = contexts[-1], text.training_tokens(first.tokenizer)
@@ -153,7 +157,10 @@ def _row(about: dict, curve) -> dict:
 
 
 def _name(decoder, tokens: np.ndarray, asked: dict) -> str:
-    digest = hashlib.sha256(repr((decoder.config, decoder.device.type, asked)).encode())
+    """Of weights, text, what is asked, and the code that answers: with another of these, it is another curve."""
+    digest = hashlib.sha256(repr((decoder.config, decoder.device.type, asked, torch.__version__)).encode())
+    for file in (Path(perplexity.__file__), *sorted(Path(learned.__file__).parent.glob("*.py"))):
+        digest.update(file.read_bytes())
     digest.update(np.ascontiguousarray(tokens, dtype=np.int64).tobytes())
     for name, value in sorted(decoder.state_dict().items()):
         digest.update(name.encode())

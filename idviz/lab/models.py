@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 
 from idviz.lab import checkpoint, config, corpus, results, runs
 from idviz.lab.checkpoint import write_text
+from idviz.lab.config import TrainingConfig
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 
@@ -102,6 +103,7 @@ def read_about(path: str | Path) -> dict:
         version = about["format"]
         DecoderConfig(**about["decoder"])
         about["training"]["tokens"]
+        TrainingConfig(**about["training"])
     except OSError as error:
         raise ValueError(f"model file {str(file)!r} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -171,7 +173,8 @@ def _from_run(path: Path, device) -> TrainedModel:
     kept = ("seed", "commit", "versions", "device", "threads", "training_tokens", "validation_tokens", "text_sha256")
     training = settings.to_dict()
     if corpus.is_path(training["text"]):
-        training["text"] = Path(training["text"]).name  # no folders of this machine go along
+        name = Path(training["text"]).name  # no folders of this machine go along
+        training["text"] = f"./{name}" if name == corpus.PLAYS else name
     training.pop("tokenizer", None)
     about = {
         "format": _FORMAT,

@@ -56,8 +56,8 @@ class RecallTraining:
         if not isinstance(self.mixer_options, dict):
             raise ValueError(f"mixer_options must be a table, not {self.mixer_options!r}")
         for name in ("dim", "depth", "heads", "feedforward", "batch", "steps"):
-            whole_number(name, getattr(self, name))
-        whole_number("warmup", self.warmup, 0)
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))  # 4e3 is 4000
+        object.__setattr__(self, "warmup", whole_number("warmup", self.warmup, 0))
         if self.warmup > self.steps:
             raise ValueError(f"warmup must be a whole number from 0 to steps = {self.steps}, not {self.warmup}")
         for name, high in (("learning_rate", 1.0), ("clip", 1e6), ("weight_decay", 1.0), ("final_fraction", 1.0)):

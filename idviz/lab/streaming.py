@@ -63,7 +63,7 @@ class StreamOptions:
         for key in fields(self):
             name, value = f"stream.{key.name}", getattr(self, key.name)
             if isinstance(key.default, int):
-                whole_number(name, value, 1)
+                object.__setattr__(self, key.name, whole_number(name, value, 1))  # 2e3 is 2000
             elif value != key.default and not (isinstance(value, str) and value.strip()):
                 raise ValueError(f"{name} must be a text that is not empty, not {value!r}")
 

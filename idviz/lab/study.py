@@ -140,7 +140,7 @@ def train(
             outcome = training.resume(where, device=device, quiet=quiet)
         else:
             continue
-        if outcome.stopped:
+        if outcome.asked:
             return False
     return True
 
@@ -157,7 +157,7 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
     Raises
     ------
     ValueError
-        A run is not finished.
+        A run is not finished, or was trained on another text than the first one, or than the one that is there now.
     """
     folder, rows = Path(folder), []
     for variant, seed in study.runs():
@@ -168,6 +168,11 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
         if progress is not None:
             progress(f"{variant}, seed {seed}")
         rows.append({"variant": variant, "seed": seed, **measure(folder / f"{variant}-{seed}", device=device)})
+        if rows[-1]["text_sha256"] != rows[0]["text_sha256"]:
+            raise ValueError(
+                f"runs of another text: {variant}-{seed} in {str(folder)!r} was not trained on the text of "
+                f"{rows[0]['variant']}-{rows[0]['seed']}; name another folder"
+            )
     return {"study": study.name, "title": study.title, "rows": rows, "summary": summary(rows)}
 
 
@@ -177,10 +182,13 @@ def measure(folder: Path, *, device="cpu") -> dict:
     about = json.loads((folder / runs.RUN).read_text("utf-8"))
     data = runs.load_data(settings, folder / runs.TOKENIZER)
     newest = checkpoint.latest(folder / runs.CHECKPOINTS)
+    if data.fingerprint != about["text_sha256"]:
+        raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
     model = checkpoint.decoder(newest, device=device)
     found = score(model, data.validation, min(settings.tokens, len(data.validation) - 1))
     text = data.tokenizer.decode(data.validation[1:])
-    units = in_units(found.nats, tokens=found.targets, words=len(text.split()), bytes=len(text.encode()))
+    size = data.tokenizer.count_bytes(data.validation[1:])
+    units = in_units(found.nats, tokens=found.targets, words=len(text.split()) or None, bytes=size)
     metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]
     speeds = [line["tokens_per_second"] for line in metrics]
     return {
@@ -192,7 +200,7 @@ def measure(folder: Path, *, device="cpu") -> dict:
         "steps": settings.steps,
         "tokens_seen": metrics[-1]["tokens_seen"],
         "loss": found.loss,
-        "interval": list(found.interval()),
+        "interval": list(found.interval()) if found.windows >= 2 else None,
         "targets": found.targets,
         **{name.replace(" ", "_"): value for name, value in units.items() if name != "nats per token"},
         "history": [[line["tokens_seen"], line["validation_loss"]] for line in metrics if "validation_loss" in line],
@@ -238,4 +246,5 @@ def _on(settings: TrainingConfig, device: str | None) -> TrainingConfig:
 
 def _differ(a: TrainingConfig, b: TrainingConfig) -> bool:
     free = {"device", "save_every", "text", "tokenizer"}  # where, not what; the text has a fingerprint of its own
-    return any(v != b.to_dict().get(k) for k, v in a.to_dict().items() if k not in free)
+    one, other = ({k: v for k, v in settings.to_dict().items() if k not in free} for settings in (a, b))
+    return one != other

@@ -107,6 +107,11 @@ class Tokenizer:
                 raise ValueError(f"tokens must be from 0 to {self.vocabulary - 1}, not {token} at position {n}")
         return self._inner.decode(tokens, skip_special_tokens=False)
 
+    def count_bytes(self, tokens: Sequence[int] | np.ndarray) -> int:
+        """How many bytes tokens stand for, parts of characters at the edges counted as they are."""
+        kinds, counts = np.unique(np.asarray(tokens, dtype=np.int64), return_counts=True)
+        return sum(len(self.bytes_of(int(kind))) * int(count) for kind, count in zip(kinds, counts, strict=True))
+
     def bytes_of(self, token: int) -> bytes:
         """The bytes that a token stands for; not always a whole character. Raises ``ValueError`` for an unknown one."""
         token = whole_number("token", token, 0, self.vocabulary - 1)

@@ -37,13 +37,17 @@ class NotFinite(ArithmeticError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a run stands: steps done, tokens seen, whether it was stopped early, its last training loss in nats."""
+    """Where a run stands: steps done, tokens seen, whether it was stopped early, its last training loss in nats.
+
+    ``asked`` says whether a signal asked it to stop, which may come in its last step.
+    """
 
     folder: Path
     step: int
     tokens_seen: int
     stopped: bool
     loss: float | None
+    asked: bool = False
 
 
 # -- what a step does -------------------------------------------------------------------------------------------------
@@ -90,7 +94,7 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
         settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and corpus.is_path(path)}
     )
     with _accelerator(settings) as accelerator:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or any(not _unfinished(path) for path in folder.iterdir())):
             raise ValueError(
                 f"folder {str(folder)!r} is not empty; nothing is written over: resume it, or name another"
             )
@@ -208,7 +212,12 @@ def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
                 saved = step
     bar.close()
     accelerator.wait_for_everyone()
-    return Outcome(folder, step, seen, stop and step < settings.steps, loss)
+    return Outcome(folder, step, seen, stop and step < settings.steps, loss, stop or asked.is_set())
+
+
+def _unfinished(path: Path) -> bool:
+    """What a process leaves that was killed while it wrote the very first file."""
+    return path.name.startswith(f".{CONFIG}.")
 
 
 # -- what surrounds it ------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ def in_units(nats: float, *, tokens: int, words: int | None = None, bytes: int |
     nats : float
         Summed over the scored targets.
     tokens, words, bytes : int
-        How many of each the scored targets make up: not those of the first token, which nothing predicts.
+        How many of each the scored targets make up: not those of the first token, which nothing predicts. The
+        perplexity per word is left out where it overflows.
 
     Raises
     ------
@@ -32,7 +33,9 @@ def in_units(nats: float, *, tokens: int, words: int | None = None, bytes: int |
     tokens = whole_number("tokens", tokens)
     units = {"nats per token": nats / tokens, "perplexity per token": perplexity(nats / tokens)}
     if words is not None:
-        units["perplexity per word"] = perplexity(nats / whole_number("words", words))
+        per_word = perplexity(nats / whole_number("words", words))
+        if math.isfinite(per_word):  # not where text without spaces is one "word" of thousands of letters
+            units["perplexity per word"] = per_word
     if bytes is not None:
         units["bits per byte"] = nats / math.log(2) / whole_number("bytes", bytes)
     return units

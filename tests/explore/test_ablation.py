@@ -47,7 +47,7 @@ def test_the_caption_says_what_the_seeds_let_one_say(view):
     text = view.describe(view.result(part="fixed_readout"))
     assert "Without query-conditioning" in text and "+0.1 nats per token (3 seeds" in text
     assert "worse by more than the seeds' spread: no query-conditioning (+0.1 nats per token) and values only" in text
-    assert "better by more than it: no input norm, no bias (−0.053 nats per token)" in text
+    assert "better by more than it: no input norm or bias (−0.053 nats per token)" in text
     assert "within the spread: no rotary positions" in text
     text = view.describe(view.result(part="no_rope", unit="percent"))
     assert "no more than the seeds' spread (3 seeds, −4.9 to 5.1, spread 5)" in text
@@ -118,6 +118,20 @@ def test_every_seed_is_a_dot_and_words_lie_inside(view, values, look):
         assert text.get_fontsize() >= FONT_SIZE
         assert box.x0 >= -1 and box.x1 <= width + 1 and box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
     assert any("The paper reports" in text.get_text() and "not ours" in text.get_text() for text in figure.texts)
+
+
+@pytest.mark.parametrize("look", [Look(), Look("dark", True)], ids=["light", "dark-narrow"])
+def test_what_lies_far_out_is_told_at_the_edge(look):
+    """One variant that costs a hundred times as much as the rest must not press the rest into one line."""
+    losses = {"full": [3.0, 3.1], "fixed_readout": [3.02, 3.13], "no_rope": [2.99, 3.1], "denominator": [4.7, 4.8]}
+    view = make({"ablation": measured_results.study("ablation", losses), "mixers": None})
+    figure = view.draw(view.result(part="denominator"), look=look)
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    low, high = axes.get_xlim()
+    assert -0.1 < low < -0.01 and 0.03 < high < 0.1
+    (told,) = [text for text in axes.texts if "▸" in text.get_text()]
+    assert told.get_text() == "+1.7 ▸" and told.get_window_extent().x1 <= axes.get_window_extent().x1 + 1
 
 
 def test_one_missing_study_leaves_the_other(tmp_path, monkeypatch):

@@ -160,20 +160,14 @@ def test_long_signals_are_refused_by_the_methods_that_step(method):
 
 
 def test_a_million_samples_without_a_million_steps():
-    """Exact at any length: checked against block means, and by the clock (merges, not steps)."""
-    import time
-
+    """Exact at any length: by merges, checked against block means (its speed is `make bench`'s)."""
     n = 1_000_000
     values = np.round(np.sin(np.arange(n) / 4e4) + np.random.default_rng(1).standard_normal(n), 3)
     own = upload(values)
-    start = time.perf_counter()
     result = EXPLORABLE.result(upload=own)
     EXPLORABLE.draw(result).canvas.draw()
-    assert time.perf_counter() - start < 20
-    start = time.perf_counter()
     result = EXPLORABLE.result(upload=own, instant=777_777)
     EXPLORABLE.draw(result).canvas.draw()
-    assert time.perf_counter() - start < 3  # about 0.25 s on a quiet machine
     assert result.coefficients[0] == pytest.approx(values[:777_777].mean(), abs=1e-12)
     expected = legs_project(values[:777_777], 16)[:, 0]
     np.testing.assert_allclose(result.coefficients[:16], expected, atol=1e-12)

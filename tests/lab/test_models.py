@@ -48,6 +48,19 @@ def test_run_checkpoint_and_bundle_give_equal_logits(bundle, small_runs):
     assert model.tokenizer.decode(model.tokenizer.encode(text)) == text
 
 
+def test_a_folder_of_ones_own_that_is_called_plays(small_runs, tmp_path):
+    """It is not Shakespeare's plays: neither its card nor its evaluation may take it for them."""
+    run = tmp_path / "run"
+    shutil.copytree(small_runs["interdomain"], run)
+    settings = (run / runs.CONFIG).read_text()
+    (tmp_path / "plays").mkdir()
+    was = models.load(run, device="cpu").about["training"]["text"]
+    lines = [f'text = "{tmp_path / "plays"}"' if line.startswith("text =") else line for line in settings.splitlines()]
+    (run / runs.CONFIG).write_text("\n".join(lines))
+    model = models.load(run, device="cpu")
+    assert was == "words.txt" and model.about["training"]["text"] == "./plays" and model.held_out == ()
+
+
 def test_a_bundle_tells_no_folder_of_this_machine(bundle, small_text):
     said = (bundle / models.ABOUT).read_text()
     assert str(small_text.parent) not in said
@@ -99,6 +112,7 @@ def about(**changes):
         (about(format=2), "has format 2; this idviz reads 1"),
         (about(decoder={"vocabulary": 300}), r"model\.json' is damaged"),
         (about(training={}), r"model\.json' is damaged"),
+        (about(training={"tokens": 16, "new_key": 1}), r"model\.json' is damaged.*new_key"),
         (lambda folder: (folder / models.ABOUT).write_text("{"), r"model\.json' is damaged"),
         (lambda folder: (folder / models.ABOUT).unlink(), "holds no model"),
     ],

@@ -74,6 +74,7 @@ def test_twenty_nats_in_every_unit():
         "bits per byte": 1.154,
     }
     assert list(in_units(20, tokens=10)) == ["nats per token", "perplexity per token"]
+    assert "perplexity per word" not in in_units(5000, tokens=2500, words=1)  # text without spaces: e⁵⁰⁰⁰
     assert perplexity(1e6) == math.inf
     for name in ("tokens", "words", "bytes"):
         with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, not 0"):

@@ -54,6 +54,12 @@ def toml(tmp_path):
     return path
 
 
+def test_a_whole_number_may_be_written_as_4e3(toml):
+    toml.write_text(TOML.replace("steps = 3", "steps = 3e0"))
+    settings = recall_study.load(toml).variants["softmax"]
+    assert settings.steps == 3 and isinstance(settings.steps, int)
+
+
 @pytest.mark.parametrize("mixer", ["interdomain", "softmax"])
 def test_a_trivial_task_is_learnt(mixer):
     settings = RecallTraining(**{**vars(TINY), "mixer": mixer})

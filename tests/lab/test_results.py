@@ -27,7 +27,8 @@ def test_written_and_read_back(tmp_path, monkeypatch):
     assert measured["device"] == "CPU" and measured["threads"] == torch.get_num_threads()
     assert measured["commit"] and measured["date"]
     said = (tmp_path / "cost.json").read_text()
-    for private in (platform.node(), str(tmp_path), str(Path.home()) + "/", f'"{getpass.getuser()}"'):
+    node = platform.node() if len(platform.node()) > 5 else str(tmp_path)  # a short one may be part of any word
+    for private in (node, str(tmp_path), str(Path.home()) + "/", f'"{getpass.getuser()}"'):
         assert private not in said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -114,7 +115,45 @@ def test_a_run_of_another_configuration_is_refused(toml, tmp_path):
     toml.write_text(toml.read_text().replace("batch = 2", "batch = 4"))
     with pytest.raises(ValueError, match=r"interdomain-0' holds a run of another configuration; name another folder"):
         study.train(study.load(toml), out, quiet=True)
+    toml.write_text(toml.read_text().replace("batch = 4", "batch = 2\ncore_learning_rate = 1e-4"))  # a key more
+    with pytest.raises(ValueError, match=r"interdomain-0' holds a run of another configuration; name another folder"):
+        study.train(study.load(toml), out, quiet=True)
     assert (out / "interdomain-0" / runs.CONFIG).read_text() == before
+
+
+def test_a_text_that_has_changed_is_not_scored(toml, tmp_path, small_text):
+    """Its last part would not be the part that was held out."""
+    own = tmp_path / "own.txt"
+    own.write_text(small_text.read_text())
+    toml.write_text(TOML.format(text=own).replace("[0, 3]", "[0]"))
+    found, out = study.load(toml), tmp_path / "out"
+    study.train(found, out, quiet=True)
+    own.write_text(small_text.read_text() + " and again" * 500)
+    with pytest.raises(
+        ValueError, match=r"own\.txt' is no longer the text that the run in .*interdomain-0' was trained"
+    ):
+        study.collect(found, out)
+    other = tmp_path / "other.txt"
+    other.write_text(own.read_text())
+    shutil.rmtree(out / "softmax-0")
+    own.write_text(small_text.read_text())
+    toml.write_text(TOML.format(text=other).replace("[0, 3]", "[0]"))
+    found = study.load(toml)
+    study.train(found, out, quiet=True)
+    with pytest.raises(
+        ValueError, match=r"runs of another text: softmax-0 in .* was not trained on the text of interd"
+    ):
+        study.collect(found, out)
+
+
+def test_a_short_held_out_part_has_a_loss_without_an_interval(toml, tmp_path, small_text):
+    own = tmp_path / "own.txt"
+    own.write_text(small_text.read_text()[:700])
+    toml.write_text(TOML.format(text=own).replace("tokens = 16", "tokens = 120").replace("[0, 3]", "[0]"))
+    found, out = study.load(toml), tmp_path / "out"
+    study.train(found, out, quiet=True)
+    row = study.collect(found, out)["rows"][0]
+    assert row["interval"] is None and row["loss"] > 0 and row["targets"] <= 120
 
 
 def test_collect_scores_all_of_the_held_out_text(toml, tmp_path):

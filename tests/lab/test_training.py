@@ -120,7 +120,7 @@ KILLED = """
         child = os.fork()
         if not child:
             done = go()
-            os._exit(0 if done.step == 60 else 9)
+            os._exit(0 if done.step == 240 else 9)
         if turn < kills:
             before = checkpoint.latest(folder / "checkpoints")
             until = time.monotonic() + 20
@@ -139,9 +139,9 @@ KILLED = """
 
 
 def test_kill_9_at_random_moments(tmp_path, settings):
-    run = replace(settings, steps=60, save_every=1, validate_every=30)
+    run = replace(settings, steps=240, save_every=1, validate_every=120)  # long enough for a fast machine, too
     (tmp_path / "run.toml").write_text(run.to_toml())
-    training.train(replace(run, save_every=60), tmp_path / "straight", quiet=True)
+    training.train(replace(run, save_every=240), tmp_path / "straight", quiet=True)
     arguments = [str(tmp_path / "run.toml"), str(tmp_path / "killed"), "0", "10"]
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLED), *arguments],
@@ -153,7 +153,26 @@ def test_kill_9_at_random_moments(tmp_path, settings):
     assert done.returncode == 0, done.stdout + done.stderr
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
     left = {path.name for path in (tmp_path / "killed" / runs.CHECKPOINTS).iterdir()}
-    assert left == {"step-00000060"}
+    assert left == {"step-00000240"}
+
+
+def test_a_run_killed_while_it_wrote_its_first_file_can_be_started(tmp_path, settings):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.toml.4711").write_text("text")
+    assert training.train(replace(settings, steps=2, warmup=1), tmp_path / "run", quiet=True).step == 2
+
+
+def test_a_signal_in_the_last_step_is_told(tmp_path, settings, monkeypatch):
+    """The run is whole; but whoever has more to do must hear that it was asked to stop."""
+    validated = training.validation_loss
+
+    def asked(*arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return validated(*arguments)
+
+    monkeypatch.setattr(training, "validation_loss", asked)
+    done = training.train(replace(settings, steps=4, warmup=1), tmp_path / "run", quiet=True)
+    assert (done.step, done.stopped, done.asked) == (4, False, True)
 
 
 @pytest.mark.slow
