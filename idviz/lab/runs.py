@@ -143,18 +143,21 @@ def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: t
 
 
 def commit() -> str:
-    """Of the source, "-dirty" where it has changes since; "unknown" for an installed package."""
-    here = Path(__file__).parent
+    """Of the source, "-dirty" where the package's code has changes since; "unknown" for an installed package.
+
+    Bundled models and results are no code: they change while they are made.
+    """
+    here = Path(__file__).parents[1]
     if "site-packages" in here.parts:  # installed: a repository around it is not ours
         return "unknown"
     try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
+        at, changed = (
+            subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+            for words in (
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)pretrained"],
+            )
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found.stdout.strip()
+    return f"{at}-dirty" if changed else at
