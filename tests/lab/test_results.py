@@ -5,13 +5,14 @@ from __future__ import annotations
 import getpass
 import json
 import platform
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from idviz.lab import results
+from idviz.lab import results, runs
 
 
 def test_written_and_read_back(tmp_path, monkeypatch):
@@ -59,3 +60,30 @@ def test_what_cannot_be_used_is_refused(tmp_path, content, says):
 def test_unknown_name():
     with pytest.raises(ValueError, match=r"result must be one of length, mixers, ablation, recall, cost, not 'speed'"):
         results.read("speed")
+
+
+def test_only_changed_code_makes_a_commit_dirty(tmp_path, monkeypatch):
+    """Results are written into the package that measures them; that must not look like a change of its code."""
+    package = tmp_path / "idviz"
+    code, result = package / "lab" / "runs.py", package / "pretrained" / "results" / "cost.json"
+    for file in (code, result, tmp_path / "README.md"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("before\n")
+    monkeypatch.setattr(runs, "__file__", str(code))
+    assert runs.commit() == "unknown"
+
+    def git(*words):
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", *who, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "first")
+    at = git("rev-parse", "HEAD")
+    assert runs.commit() == at
+    result.write_text("after\n")
+    (tmp_path / "README.md").write_text("after\n")
+    assert runs.commit() == at
+    code.write_text("after\n")
+    assert runs.commit() == f"{at}-dirty"
