@@ -393,12 +393,12 @@ def test_s4d_float32_phases_of_late_lags():
         assert closeness(s4d_kernel(single, 5000), s4d_kernel(double, 5000)) < 1e-6
 
 
-def test_s4d_starts_as_an_average_whatever_the_step():
-    """Σ_τ K(τ)² = Δ, the variance of a mean of 1/Δ white numbers."""
+def test_s4d_starts_as_a_twentieth_of_an_average_whatever_the_step():
+    """Σ_τ K(τ)² = Δ/400, where Δ is the variance of a mean of 1/Δ white numbers."""
     torch.manual_seed(0)
     mixer = S4DMixer(256, 4, 16, step_range=(0.001, 0.1))
     with torch.no_grad():
-        energy = s4d_kernel(mixer.core(), 16384).square().sum(-1) / mixer.core.delta
+        energy = s4d_kernel(mixer.core(), 16384).square().sum(-1) / mixer.core.delta * 400
     for quarter in energy.view(4, 64):  # 64 channels, each with random C
         assert 0.6 < quarter.mean() < 1.6
 
