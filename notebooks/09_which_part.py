@@ -353,11 +353,11 @@ table(
 
 # %% [markdown]
 # **Why might something not show?** The models are small and saw little text. It may be that on this text the last few
-# words decide most of what such a model can decide (notebook 07's curves say how much a longer context brings), so that
-# there is little to look up. And at a small budget a layer's *start* counts as much as its parts: S4D's readout, begun
-# at a twentieth of an average instead of a whole one, ended 0.2 nats per token lower in a trial, Interdomain's, begun at
-# a fifth, 0.05 lower (`benchmarks/notes.md`). The baseline has its better start here, Interdomain the one that E17
-# defines. Notebook 08 has the other extreme, a task that is *all* look-up; there, for an ideal head, a query is the
+# words decide most of what such a model can decide (notebook 07's curves say how much a longer context brings), so
+# that there is little to look up. And at a small budget a layer's *start* counts as much as its parts: S4D's readout,
+# begun at a twentieth of an average instead of a whole one, ended 0.2 nats per token lower in a trial; Interdomain's,
+# begun at a fifth, 0.05 lower (`benchmarks/notes.md`). The baseline has its better start here, Interdomain the one that
+# E17 defines. Notebook 08 has the other extreme, a task that is *all* look-up; there, for an ideal head, a query is the
 # difference between an answer and a guess. A result that "does not show" is a result. It goes into the table like the
 # others.
 #
