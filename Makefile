@@ -5,7 +5,8 @@
 # make bench      a table of ratios beside their goals
 # make lint       ruff, and notebooks in step with their text twins
 # make results        the trained models and all measured results anew: about four hours of one idle core. Stop it when you
-#                     like; the next time it goes on. RUNS=folder keeps the runs elsewhere, DEVICE=cuda takes a card.
+#                     like; the next time it goes on. RUNS=folder keeps the runs elsewhere, DEVICE=cuda takes a card,
+#                     MORE_SEEDS= leaves the length curve at seed 0's models, TARGETS=128 makes it coarser.
 # make results-quick  the same commands on tiny settings, and every picture drawn from what they write: minutes
 
 PYTHON ?= python3
@@ -41,6 +42,7 @@ picture: setup
 RUNS ?= runs
 DEVICE ?= auto
 TARGETS ?= 512
+MORE_SEEDS ?= 1 2
 MIXERS := interdomain s4d softmax linear
 TINY := $(MIXERS:%=%-tiny)
 PRETRAINED := idviz/pretrained
@@ -56,7 +58,7 @@ results: setup
 	for mixer in $(MIXERS); do \
 	  $(BIN)/idviz models --add $(RUNS)/mixers/$$mixer-0 --name $$mixer-tiny --folder build/models || exit; done
 	rm -rf $(TINY:%=$(PRETRAINED)/%) && mv build/models/* $(PRETRAINED)
-	$(BIN)/idviz length $(TINY) $(foreach seed,1 2,$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
+	$(BIN)/idviz length $(TINY) $(foreach seed,$(MORE_SEEDS),$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
 	  --keep $(RUNS)/length --json $(RESULTS)/length.json --device $(DEVICE)
 	$(BIN)/idviz cost $(TINY) --json $(RESULTS)/cost.json --device $(DEVICE)
 	$(BIN)/python docs/results_table.py
