@@ -235,7 +235,7 @@ def query_conditioning(found: Mapping) -> str | None:
     if fixed is None or value is None:
         return None
     helps = [bool(v.clear) and v.difference > 0 for v in (fixed, value)]
-    more = [v for v in those[1:] if v is not fixed and v.clear and v.difference > fixed.difference]
+    more = [v for v in those[1:] if v is not fixed and v.clear and v.difference > max(0.0, fixed.difference)]
     parts = [v for v in more if v.name != "denominator"]  # which is an addition, not a part
     verdict = HOLDS if all(helps) and not parts else PART if helps[0] else NOT
     said = [
