@@ -123,7 +123,8 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
                 value = f"{'+' if mean > 0 else ''}{number(mean, 3)}"
                 axes.text(float(mean > 0), y, f"{value} ▸" if mean > 0 else f"◂ {value}", color=look.ink,
                           fontsize=FONT_SIZE, va="center", ha="right" if mean > 0 else "left",
-                          transform=axes.get_yaxis_transform())  # fmt: skip
+                          transform=axes.get_yaxis_transform(),
+                          bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
         weight = "bold" if mine else "normal"
         x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (NAMES_AT, y, "center")
         axes.text(x, height, variant.label, color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
