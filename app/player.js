@@ -6,6 +6,9 @@
 const FILMS_KEPT = 3;
 const PLAY_MS = 120;
 const NARROW_PX = 560;
+const LOOK_MS = 1000; // how often the theme and the place are looked at, beside the events that tell of them
+const LOST_MS = 2500; // what was told so long ago, and shows no effect, is told again
+const MOST_TRIES = 5;
 
 const shared = (window.idviz ??= { films: new Map(), status: new Map(), hub: new EventTarget() });
 const say = (type, detail) => shared.hub.dispatchEvent(new CustomEvent(type, { detail }));
@@ -42,6 +45,27 @@ function isDark(element) {
   return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
 }
 
+// Whether what a part has told is lost: another run may have overtaken it. While one runs, it may yet come.
+function isLost(part) {
+  const app = document.querySelector("[data-testid=stApp]");
+  if (app?.dataset.testScriptState === "running" || Date.now() - part.toldAt < LOST_MS) return false;
+  return part.tries++ < MOST_TRIES;
+}
+
+// Tell Python once what there is, where it draws for something else; again where that was lost.
+function tellOnce(part, found, drawn) {
+  if (Object.keys(found).every((name) => found[name] === drawn[name])) {
+    part.told = undefined;
+    part.tries = 0;
+    return;
+  }
+  const told = JSON.stringify(found);
+  if (told === part.told && !isLost(part)) return;
+  part.told = told;
+  part.toldAt = Date.now();
+  part.send("screen", { ...found, turn: part.toldAt });
+}
+
 class Player {
   constructor(root) {
     this.root = root;
@@ -72,6 +96,7 @@ class Player {
     this.watcher = new ResizeObserver(() => this.measure());
     this.watcher.observe(this.box);
     this.box.addEventListener("transitionend", () => this.measure()); // the theme's paper has changed
+    this.looking = setInterval(() => this.measure(), LOOK_MS);
   }
 
   update(data, send) {
@@ -187,19 +212,12 @@ class Player {
     this.transport.dataset.film = mine ? (status.done ? "complete" : "partial") : "none";
   }
 
-  // Tell Python once the layout that it draws for is not the one that there is.
   measure() {
     clearTimeout(this.measuring);
     this.measuring = setTimeout(() => {
       const width = this.box.clientWidth;
       if (!width || !this.data) return;
-      const found = { narrow: width < NARROW_PX, dark: isDark(this.box) };
-      const told = JSON.stringify(found);
-      if (found.narrow === this.data.narrow && found.dark === this.data.dark) this.told = undefined;
-      else if (told !== this.told) {
-        this.told = told;
-        this.send("screen", { ...found, turn: Date.now() });
-      }
+      tellOnce(this, { narrow: width < NARROW_PX, dark: isDark(this.box) }, this.data);
     }, 60);
   }
 
@@ -207,6 +225,7 @@ class Player {
     this.stop();
     clearTimeout(this.timer);
     clearTimeout(this.measuring);
+    clearInterval(this.looking);
     this.watcher.disconnect();
     shared.hub.removeEventListener("film", this.onFilm);
     if (this.loose) URL.revokeObjectURL(this.loose);
@@ -238,6 +257,7 @@ class Screen {
   constructor(root) {
     this.box = root.querySelector(".screen");
     this.box.addEventListener("transitionend", () => this.measure());
+    this.looking = setInterval(() => this.measure(), LOOK_MS);
   }
 
   update(data, send) {
@@ -247,11 +267,12 @@ class Screen {
   }
 
   measure() {
-    const dark = isDark(this.box);
-    if (dark !== this.data.dark) this.send("screen", { dark, turn: Date.now() });
+    if (this.data) tellOnce(this, { dark: isDark(this.box) }, this.data);
   }
 
-  dispose() {}
+  dispose() {
+    clearInterval(this.looking);
+  }
 }
 
 class Feed {
