@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -16,10 +17,17 @@ from idviz.figures.style import DPI, Look
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def pictures(theme: str) -> list[tuple[str, str, bytes]]:
-    """Headline, text and PNG of each panel."""
+def pictures(theme: str) -> list[tuple[str, str, str]]:
+    """Headline, text and PNG of each panel, the PNG whole in its address.
+
+    A file that the server holds is gone after the next run, perhaps before a slow browser has fetched it.
+    """
     panels = [draw(Look(theme=theme)) for draw in PANELS]
-    return [(panel.headline, panel.text, export.png(panel.figure, dpi=2 * DPI)) for panel in panels]
+    return [(panel.headline, panel.text, _address(export.png(panel.figure, dpi=2 * DPI))) for panel in panels]
+
+
+def _address(png: bytes) -> str:
+    return f"data:image/png;base64,{b64encode(png).decode('ascii')}"
 
 
 def start(groups: Mapping[str, Sequence[tuple[Explorable, st.Page]]]) -> None:

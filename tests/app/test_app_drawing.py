@@ -24,7 +24,7 @@ def a_view(size: int) -> View:
     return View(b"x" * size, "caption", Formula("E1", "a", "b"), (), ())
 
 
-def until(condition, seconds: float = 20.0):
+def until(condition, seconds: float = 120.0):  # only a machine that is stuck takes so long
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true"
