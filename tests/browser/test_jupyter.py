@@ -96,7 +96,7 @@ def saved_outputs(page, lab) -> list[dict]:
     """Save, and read the outputs from the file: the page keeps cells that are out of sight half drawn."""
     path = lab.notebooks / NOTEBOOK
     page.keyboard.press("Control+s")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     cells: list[dict] = []
     while not any(cell["outputs"] for cell in cells) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -415,7 +415,7 @@ def test_ctrl_c_while_measuring_is_130_without_a_traceback(tmp_path, small_runs,
             assert process.stdout.readline() == "on\n"
             time.sleep(0.1)
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=20)[1]
+            said = process.communicate(timeout=50)[1]
         finally:
             process.kill()
     assert process.returncode == 130 and "Traceback" not in said and "idviz: stopped" in said

@@ -253,7 +253,7 @@ def test_the_command_saves_and_ends_well_when_asked_to_stop(tmp_path, settings, 
         while process.poll() is None and not checkpoint.latest(out / runs.CHECKPOINTS):
             pass
         process.send_signal(number)
-        said, bar = process.communicate(timeout=20)
+        said, bar = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 0, bar
