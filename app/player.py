@@ -43,7 +43,7 @@ _SCREEN = st.components.v2.component("idviz_screen", html='<div class="screen"><
 _FEED = st.components.v2.component("idviz_feed", html='<span class="feed"></span>', js=_SCRIPT)
 
 
-def _text(data: bytes) -> str:
+def in_base64(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
@@ -91,7 +91,7 @@ def picture(
         data={
             "role": "player",
             "film": film,
-            "png": _text(view.png),
+            "png": in_base64(view.png),
             "size": unpack(">II", view.png[16:24]),  # width and height stand at a fixed place in a PNG
             "caption": view.caption,
             "narrow": look.narrow,
@@ -137,7 +137,7 @@ def feed(explorable: Explorable, ask: Callable[[bool], Film], key: str, turn: in
             "role": "feed",
             "film": key,
             "instants": list(film.instants),
-            "frames": [{"at": at, "png": _text(view.png), "caption": view.caption} for at, view in frames],
+            "frames": [{"at": at, "png": in_base64(view.png), "caption": view.caption} for at, view in frames],
             "stopped": stopped,
             "told": len(have) == len(film.instants),
             "error": film.error,

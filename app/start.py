@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
-from player import screen
+from player import in_base64, screen
 from render import present_look, remember_screen
 from start_pictures import PANELS
 
@@ -27,7 +26,7 @@ def pictures(theme: str) -> list[tuple[str, str, str]]:
 
 
 def _address(png: bytes) -> str:
-    return f"data:image/png;base64,{b64encode(png).decode('ascii')}"
+    return f"data:image/png;base64,{in_base64(png)}"
 
 
 def start(groups: Mapping[str, Sequence[tuple[Explorable, st.Page]]]) -> None:

@@ -292,7 +292,8 @@ show("ablation", study="mixers")
 # The claims of the paper are about models a hundred and a thousand times as large, on a text of another kind and
 # century. At our size a claim may show or not. Each line below is decided by the numbers above, by a rule that was
 # written down before they were there: *shows* if the difference has the claim's sign and is larger than the seeds'
-# spread. (*Equal* has no sign: within 2 % of perplexity. One that is ahead instead shows "in part".)
+# spread. (*Equal* has no sign: within 2 % of perplexity. That being ahead instead counts as "in part" was added later,
+# when the first numbers were known.)
 
 # %%
 by_name = {variant.name: variant for variant in (*parts, *mixers)}
