@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 from idviz.explore import export
 from idviz.explore.base import Explorable, Formula
-from idviz.explore.controls import Uploaded
 from idviz.figures.style import Look
+from idviz.samples.files import Uploaded
 
 CACHE_BYTES = 96_000_000
 
@@ -156,7 +156,7 @@ def make_view(
     png = export.png(explorable.draw(result, figure, look=look))
     tokens: tuple[str, ...] = ()
     if explorable.tokens is not None:
-        from idviz.explore.token_html import token_html
+        from idviz.explore.tokens import token_html
 
         tokens = tuple(token_html(view, look) for view in explorable.tokens(result))
     return View(png, explorable.describe(result), explorable.formula(result), tuple(result.warnings), tokens)

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from drawing import VIEWS, View, fingerprint, make_view
-
+from app.drawing import VIEWS, View, fingerprint, make_view
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import sys
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
-from about import about
-from render import render
-from start import start
 
+HERE = Path(__file__).resolve().parent
+if str(HERE.parent) not in sys.path:  # Streamlit puts the script's own folder there; the package is found from above it
+    sys.path.insert(0, str(HERE.parent))
+
+from app.about import about
+from app.render import render
+from app.start import start
 from idviz import explore
 from idviz.explore.base import Explorable
-
-HERE = Path(__file__).parent
 
 
 def explorables() -> tuple[tuple[str, Explorable | None], ...]:

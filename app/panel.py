@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-from state import PageState, set_upload, set_value
 
+from app.state import PageState, set_upload, set_value
 from idviz.explore.base import Explorable
 from idviz.explore.controls import Choice, Control, Slider, TextInput, Upload
 

@@ -10,9 +10,9 @@ from struct import unpack
 from typing import Any
 
 import streamlit as st
-from drawing import View
-from film import FRAMES, Film, batch
 
+from app.drawing import View
+from app.film import FRAMES, Film, batch
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look
 

@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-import player
 import streamlit as st
-import tokens
-from drawing import ARTIST, Progress, View, Work, fingerprint, make_svg, view_now
-from film import STUDIO, Film, film_key
-from panel import show_panel
-from state import PageState, page_state, reset, set_value, settle, try_this, write_query
 
+from app import player, tokens
+from app.drawing import ARTIST, Progress, View, Work, fingerprint, make_svg, view_now
+from app.film import STUDIO, Film, film_key
+from app.panel import show_panel
+from app.state import PageState, page_state, reset, set_value, settle, try_this, write_query
 from idviz.explore import export
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look

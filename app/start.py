@@ -6,10 +6,10 @@ import html
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
-from player import in_base64, screen
-from render import present_look, remember_screen
-from start_pictures import PANELS
 
+from app.player import in_base64, screen
+from app.render import present_look, remember_screen
+from app.start_pictures import PANELS
 from idviz.explore import export
 from idviz.explore.base import Explorable
 from idviz.figures.style import DPI, Look

@@ -16,8 +16,9 @@ from idviz.exact import (
     legs_reconstruct,
     token_weights,
 )
-from idviz.figures.style import INTERDOMAIN, QUERY, SOFTMAX, Look, number
-from idviz.lab.signals import load_signal
+from idviz.figures.style import INTERDOMAIN, QUERY, SOFTMAX, Look
+from idviz.samples.signals import load_signal
+from idviz.words import number
 
 SIZE = (3.7, 2.3)  # inches
 MARGINS = {"left": 0.19, "right": 0.95, "top": 0.94, "bottom": 0.23}

@@ -13,7 +13,8 @@ from typing import Any
 import streamlit as st
 
 from idviz.explore.base import Explorable, TryThis
-from idviz.explore.controls import Control, Upload, Uploaded
+from idviz.explore.controls import Control, Upload
+from idviz.samples.files import Uploaded
 
 
 @dataclass

@@ -20,7 +20,7 @@ class Tokens {
     const scrolled = this.host.querySelector(".idviz-text")?.scrollTop ?? 0;
     const open = this.host.querySelector("details")?.open ?? false;
     const focused = this.host.getRootNode().activeElement?.closest?.(".idviz-text");
-    this.host.innerHTML = data.html; // made and escaped by idviz.explore.token_html
+    this.host.innerHTML = data.html; // made and escaped by idviz.explore.tokens
     this.host.querySelector(".idviz-hint").textContent = HINT;
     this.host.querySelector("details").open = open;
     const box = this.host.querySelector(".idviz-text");

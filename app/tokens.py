@@ -19,7 +19,7 @@ _TOKENS = st.components.v2.component(
 
 
 def text(piece: str, key: str, on_choice: Callable[[str, Any], None]) -> None:
-    """A piece of :func:`idviz.explore.token_html.token_html`; ``on_choice`` gets the control's name and its new value.
+    """A piece of :func:`idviz.explore.tokens.token_html`; ``on_choice`` gets the control's name and its new value.
 
     It runs before the page is rendered again.
     """

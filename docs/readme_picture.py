@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from idviz.app_server import command, free_port
+from idviz.cli.app_server import command, free_port
 
 OUT = Path(__file__).with_name("app.png")
 VIEW = "memory?order=32&instant=620"

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from idviz.explore import ablation, recall_limits, recall_numbers
-from idviz.explore.length import change
-from idviz.explore.length_numbers import curves
-from idviz.explore.measured import FOLDER, by, capital, listed, read
-from idviz.figures.ablation import Variant
-from idviz.figures.length import LengthResult
-from idviz.figures.style import number
+from idviz.explore.pages import ablation
+from idviz.explore.pages import recall as recall_limits
+from idviz.explore.pages.length import change
+from idviz.numbers import recall as recall_numbers
+from idviz.numbers.ablation import Variant
+from idviz.numbers.length import LengthResult, curves
+from idviz.numbers.measured import FOLDER, by, read
+from idviz.words import capital, listed, number
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results -->", "<!-- /results -->"

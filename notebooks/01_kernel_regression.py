@@ -35,7 +35,8 @@ from idviz.exact import (
     kernel_attention,
     softmax_attention,
 )
-from idviz.figures.style import APPROXIMATION, KEYS, QUERY, VALUES, number
+from idviz.figures.style import APPROXIMATION, KEYS, QUERY, VALUES
+from idviz.words import number
 
 # %% [markdown]
 # ## 1 · A weighted mean

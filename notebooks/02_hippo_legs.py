@@ -41,7 +41,7 @@ from idviz.exact import (
     legs_transition,
 )
 from idviz.figures.style import APPROXIMATION, KEYS, QUERY, VALUES
-from idviz.lab.signals import load_signal
+from idviz.samples.signals import load_signal
 from idviz.widgets import show
 
 # %% [markdown]

@@ -50,8 +50,9 @@ from idviz.exact import (
     softmax_attention,
     token_weights,
 )
-from idviz.figures.style import INTERDOMAIN, QUERY, SOFTMAX, VALUES, number
+from idviz.figures.style import INTERDOMAIN, QUERY, SOFTMAX, VALUES
 from idviz.widgets import show
+from idviz.words import number
 
 # %% [markdown]
 # ## 1 · One state for keys and values

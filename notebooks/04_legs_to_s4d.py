@@ -33,9 +33,10 @@ from scipy.linalg import expm
 
 from idviz.course import LOOK, agree, check, panels, picture
 from idviz.exact import legendre_basis, legendre_cell_integrals, legs_matrices, legs_project
-from idviz.figures.style import KEYS, S4D, VALUES, number
+from idviz.figures.style import KEYS, S4D, VALUES
 from idviz.learned import DiagonalModes, discretise, initial_modes
 from idviz.widgets import show
+from idviz.words import number
 
 torch.set_num_threads(1)
 

@@ -38,7 +38,7 @@ import torch
 from IPython.display import Markdown
 
 from idviz.course import LOOK, check, panels, picture, table
-from idviz.figures.style import INTERDOMAIN, number
+from idviz.figures.style import INTERDOMAIN
 from idviz.lab import corpus, evaluation, load, models
 from idviz.lab.cards import card
 from idviz.lab.config import TrainingConfig
@@ -51,6 +51,7 @@ from idviz.lab.units import in_units
 from idviz.learned import build, preset
 from idviz.learned.presets import meta
 from idviz.widgets import show
+from idviz.words import number
 
 torch.set_num_threads(1)
 

@@ -30,16 +30,17 @@ import torch
 from IPython.display import Markdown
 
 from idviz.course import LOOK, check, measured, panels, picture, table
-from idviz.explore import length, paper
-from idviz.explore.length_numbers import SPEECH, curves
-from idviz.explore.measured import capital, command, listed, mixer_name
-from idviz.figures.length import LengthResult
-from idviz.figures.style import INTERDOMAIN, SOFTMAX, number
+from idviz.explore.pages import length
+from idviz.figures.style import INTERDOMAIN, SOFTMAX
 from idviz.lab import corpus, lengths, models
 from idviz.lab.perplexity import length_curve, perplexity, score
 from idviz.lab.unigram import Unigram
 from idviz.learned import rope_table
+from idviz.numbers import paper
+from idviz.numbers.length import SPEECH, LengthResult, curves
+from idviz.numbers.measured import command, mixer_name
 from idviz.widgets import show
+from idviz.words import capital, listed, number
 
 torch.set_num_threads(1)
 

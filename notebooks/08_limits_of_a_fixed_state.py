@@ -30,14 +30,16 @@ from IPython.display import Markdown
 
 from idviz.course import LOOK, check, measured, panels, picture, table
 from idviz.exact import SoftmaxKernel, attention_weights, compress, token_weights
-from idviz.explore import paper, recall_numbers
-from idviz.explore.measured import by, capital, listed
-from idviz.explore.recall_limits import reaches
-from idviz.figures.style import INTERDOMAIN, QUERY, S4D, number
+from idviz.explore.pages.recall import reaches
+from idviz.figures.style import INTERDOMAIN, QUERY, S4D
 from idviz.lab import corpus, evaluation, models
 from idviz.lab.recall import NO_LABEL, RecallTask, recall_loss
 from idviz.learned import DiagonalModes, interdomain_chunked, lag_kernel, mode_kernels
+from idviz.numbers import paper
+from idviz.numbers import recall as recall_numbers
+from idviz.numbers.measured import by
 from idviz.widgets import show
+from idviz.words import capital, listed, number
 
 torch.set_grad_enabled(False)
 torch.set_num_threads(1)

@@ -29,13 +29,14 @@ import numpy as np
 from IPython.display import Markdown
 
 from idviz.course import check, measured, table
-from idviz.explore import ablation, paper
-from idviz.explore.ablation_words import words_of
-from idviz.explore.measured import capital, command, listed
-from idviz.figures.style import number
+from idviz.explore.pages import ablation
 from idviz.lab import study
 from idviz.learned.presets import meta
+from idviz.numbers import paper
+from idviz.numbers.ablation_words import words_of
+from idviz.numbers.measured import command
 from idviz.widgets import show
+from idviz.words import capital, listed, number
 
 # %% [markdown]
 # ## 1 · What an ablation must hold fixed

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from idviz import doctor
+from idviz.cli import doctor
 
 
 def test_this_environment_is_well(capsys):

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from idviz import explore
-from idviz.explore import measured
 from idviz.figures.style import Look
 from idviz.lab import models, recall_study, results, study
+from idviz.numbers import measured
 
 if "IDVIZ_RESULTS" not in os.environ:
     pytest.skip("IDVIZ_RESULTS names no folder; make results-quick fills one and runs this", allow_module_level=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from idviz.explore import measured
+from idviz.numbers import measured
 from tests.explore import measured_results
 
 ROOT = Path(__file__).parents[1]

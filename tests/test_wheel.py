@@ -56,8 +56,8 @@ def run(code: str, installed: Path, folder: Path) -> list[str]:
 
 def test_wheel_contents(installed):
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    assert {"idviz/exact/legs.py", "idviz/_app/main.py", "idviz/_app/player.js"} <= names
-    assert {"idviz/_app/.streamlit/config.toml", "idviz/course/jupyter_settings/overrides.json"} <= names
+    assert {"idviz/exact/legs.py", "idviz/_app/app/main.py", "idviz/_app/app/player.js"} <= names
+    assert {"idviz/_app/app/.streamlit/config.toml", "idviz/course/jupyter_settings/overrides.json"} <= names
     assert sum(name.startswith("idviz/_notebooks/") and name.endswith(".ipynb") for name in names) >= 4
     assert not any(name.startswith(("tests/", "app/", "docs/", "runs/")) or "__pycache__" in name for name in names)
     carried = [path.relative_to(ROOT).as_posix() for path in models.FOLDER.rglob("*") if path.is_file()]
@@ -70,11 +70,14 @@ def test_wheel_contents(installed):
 
 def test_app_and_notebooks_are_found(installed, tmp_path):
     code = """
-        from idviz.app_server import app_folder
-        from idviz.lab_server import notebooks_folder
+        from idviz.folders import app_folder
+        from idviz.cli.lab_server import notebooks_folder
         print(app_folder(), notebooks_folder(), sep="\\n")
     """
-    assert run(code, installed, tmp_path) == [str(installed / "idviz" / "_app"), str(tmp_path / "idviz-notebooks")]
+    assert run(code, installed, tmp_path) == [
+        str(installed / "idviz" / "_app" / "app"),
+        str(tmp_path / "idviz-notebooks"),
+    ]
     assert len(list((tmp_path / "idviz-notebooks").glob("*.ipynb"))) >= 4
 
 
@@ -108,9 +111,9 @@ def test_the_app_draws_a_trained_model(installed, tmp_path):
     code = """
         import json, sys
         from streamlit.testing.v1 import AppTest
-        from idviz.app_server import app_folder
-        sys.path.insert(0, str(app_folder()))
-        page = "from idviz import explore; from render import render; render(explore.explorable('state'))"
+        from idviz.folders import app_folder
+        sys.path.insert(0, str(app_folder().parent))
+        page = "from idviz import explore; from app.render import render; render(explore.explorable('state'))"
         at = AppTest.from_string(page, default_timeout=60).run()
         assert not at.exception, at.exception
         assert not at.error, [element.value for element in at.error]
@@ -118,10 +121,10 @@ def test_the_app_draws_a_trained_model(installed, tmp_path):
         parts = {part.get("role"): part for part in given}
         assert len(parts["player"]["png"]) > 10_000
         print(parts["caption"]["caption"])
-        import render
+        from app import render
         print(render.__file__)
     """
     *caption, where = run(code, installed, tmp_path)
-    assert where == str(installed / "idviz" / "_app" / "render.py")
+    assert where == str(installed / "idviz" / "_app" / "app" / "render.py")
     assert "not there" not in " ".join(caption)
     assert len(" ".join(caption)) > 40

@@ -11,19 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from idviz import explore
-from idviz.app_server import app_folder
 from idviz.bench.table import Row
 from idviz.explore.controls import Slider
+from idviz.folders import app_folder
 
 MOVES = 9
 
 
-def _page(slug: str) -> None:
-    from render import render
-
-    from idviz import explore
-
-    render(explore.explorable(slug))
+PAGE = "from idviz import explore; from app.render import render; render(explore.explorable({slug!r}))"
 
 
 def _moves(explorable: explore.Explorable, control: Slider) -> list[float]:
@@ -47,7 +42,7 @@ def slider_to_picture(slug: str) -> dict[str, float]:
             continue
         if control.why_disabled(explorable.resolve()):
             continue
-        page = AppTest.from_function(_page, default_timeout=60, args=(slug,)).run()
+        page = AppTest.from_string(PAGE.format(slug=slug), default_timeout=60).run()
         if page.exception:
             raise RuntimeError(f"the page {slug!r} failed: {page.exception[0].message}")
         taken = []
@@ -66,7 +61,8 @@ def slider_to_picture(slug: str) -> dict[str, float]:
 
 def rows() -> Iterator[Row]:
     """A row a page: its slowest slider."""
-    sys.path.insert(0, str(app_folder()))
+    above = str(app_folder().parent)  # the app is a package
+    sys.path.insert(0, above)
     logging.getLogger("streamlit").setLevel(logging.ERROR)
     try:
         for slug in explore.slugs():
@@ -82,4 +78,4 @@ def rows() -> Iterator[Row]:
                 f"slowest slider's median of {MOVES} moves to pictures not made before, whole page: {others}",
             )
     finally:
-        sys.path.remove(str(app_folder()))
+        sys.path.remove(above)

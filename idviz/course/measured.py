@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from idviz.explore import measured as results
+from idviz.numbers import measured as results
 
 COMMANDS = {
     "length": "idviz length interdomain-tiny s4d-tiny softmax-tiny linear-tiny --json length.json",

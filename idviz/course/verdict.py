@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from idviz.figures.style import APPROXIMATION, VALUES, number
+from idviz.figures.style import APPROXIMATION, VALUES
+from idviz.words import number
 
 _SIGNS = {"right": ("✓", VALUES), "not yet": ("○", "#777777"), "off": ("✗", APPROXIMATION)}
 

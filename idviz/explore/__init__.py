@@ -11,18 +11,18 @@ from importlib import import_module
 from idviz.explore.base import Explorable, Formula, NotebookLink, TokenView, TryThis
 
 _MODULES = {  # slug -> module that defines EXPLORABLE, in the order of the app's pages
-    "memory": "idviz.explore.memory",
-    "basis": "idviz.explore.basis",
-    "query": "idviz.explore.query",
-    "approximations": "idviz.explore.approximations",
-    "modes": "idviz.explore.modes",
-    "lag_kernel": "idviz.explore.lag_kernel",
-    "three_forms": "idviz.explore.three_forms",
-    "state": "idviz.explore.state",
-    "length": "idviz.explore.length",
-    "recall": "idviz.explore.recall_limits",
-    "ablation": "idviz.explore.ablation",
-    "generate": "idviz.explore.generate",
+    "memory": "idviz.explore.pages.memory",
+    "basis": "idviz.explore.pages.basis",
+    "query": "idviz.explore.pages.query",
+    "approximations": "idviz.explore.pages.approximations",
+    "modes": "idviz.explore.pages.modes",
+    "lag_kernel": "idviz.explore.pages.lag_kernel",
+    "three_forms": "idviz.explore.pages.three_forms",
+    "state": "idviz.explore.pages.state",
+    "length": "idviz.explore.pages.length",
+    "recall": "idviz.explore.pages.recall",
+    "ablation": "idviz.explore.pages.ablation",
+    "generate": "idviz.explore.pages.generate",
 }
 
 

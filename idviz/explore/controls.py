@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from idviz.samples.files import Uploaded
+from idviz.words import file_size
+
 Values = Mapping[str, Any]
 
 
@@ -173,14 +176,6 @@ class TextInput(Control):
         return f"“{value[:30]}…”" if len(value) > 30 else f"“{value}”"
 
 
-@dataclass(frozen=True)
-class Uploaded:
-    """A file that a person gave: its name and its bytes."""
-
-    name: str
-    data: bytes
-
-
 @dataclass(frozen=True, kw_only=True)
 class Upload(Control):
     """A file, or None. Its content is checked by whoever reads it; here only its size and its suffix."""
@@ -198,8 +193,8 @@ class Upload(Control):
         if not value.name.lower().endswith(self.suffixes):
             raise ValueError(f"{self.label} must end in {' or '.join(self.suffixes)}, not {value.name!r}.")
         if len(value.data) > self.max_bytes:
-            size = len(value.data) / 1e6
-            raise ValueError(f"{self.label} is {size:.1f} MB; at most {self.max_bytes / 1e6:g} MB can be read.")
+            size, most = file_size(len(value.data)), file_size(self.max_bytes)
+            raise ValueError(f"{self.label} is {size}; at most {most} can be read.")
         return value
 
     def show(self, value: Uploaded | None) -> str:

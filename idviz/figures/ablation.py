@@ -2,76 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, INTERDOMAIN, Look, number
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, INTERDOMAIN, Look
 from idviz.figures.trained import LINE_HEIGHT, label_ends, mixer_colour, mixer_mark
+from idviz.numbers.ablation import AblationResult, Variant
+from idviz.words import number
 
 UNITS = {"nats": "nats per token", "percent": "perplexity, %"}
 FAR = 5.0  # a variant so many times as far out as the next is told in words at the edge
 NAMES_AT = -(0.275 - 0.0145) / 0.305  # of the dots' axes: where the variants' names begin, in the wide layout
-
-
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """One variant over its seeds: ``losses`` (n,) in nats per token, ``differences`` (n,) from the first, by seed.
-
-    ``histories``: for each seed (points, 2), tokens seen and validation loss.
-    """
-
-    name: str
-    label: str
-    mixer: str
-    seeds: tuple[int, ...]
-    losses: np.ndarray
-    differences: np.ndarray
-    histories: tuple[np.ndarray, ...]
-    parameters: int
-    state_per_layer: int
-
-    def shown(self, unit: str) -> np.ndarray:
-        """(n,) differences in nats, or by how many per cent the perplexity differs."""
-        return self.differences if unit == "nats" else 100 * np.expm1(self.differences)
-
-    @property
-    def difference(self) -> float:
-        return float(self.differences.mean())
-
-    @property
-    def spread(self) -> float | None:
-        """Standard deviation of the differences over seeds; None for one."""
-        return float(self.differences.std(ddof=1)) if len(self.differences) > 1 else None
-
-    @property
-    def clear(self) -> bool | None:
-        """Whether the difference is larger than the seeds' spread; None where one seed tells no spread."""
-        return None if self.spread is None else abs(self.difference) > self.spread
-
-
-@dataclass(frozen=True, eq=False)
-class AblationResult:
-    """A study: ``variants``, the first being what the others differ from; ``chosen`` is whose training is shown."""
-
-    variants: tuple[Variant, ...]
-    chosen: Variant
-    unit: str
-    study: str
-    paper: tuple[tuple[str, str], ...]
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def first(self) -> Variant:
-        return self.variants[0]
-
-    @property
-    def ranked(self) -> tuple[Variant, ...]:
-        """The others, the one with the largest loss first."""
-        return tuple(sorted(self.variants[1:], key=lambda variant: -variant.difference))
 
 
 def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

@@ -2,73 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, S4D, VALUES, Look, number, subscripted
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, S4D, VALUES, Look
+from idviz.numbers.approximations import Invariance, Normaliser, Trajectories
+from idviz.words import number, share, subscripted
 
 DASHED = {"color": APPROXIMATION, "linestyle": (0, (4, 1.5)), "linewidth": 1.6}
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectories:
-    """States of one signal (T,) after each sample, exact and approximate (T, M); ``distance`` (T,) between them.
-
-    ``distance`` and ``rms`` are over the RMS of the signal. ``seen`` samples of the signal are shown; the two
-    reconstructions (n,) are at ``x`` of that window.
-    """
-
-    signal: np.ndarray
-    unit: str
-    time_unit: str
-    title: str
-    method: str
-    order: int
-    seen: int
-    exact: np.ndarray
-    approximate: np.ndarray
-    distance: np.ndarray
-    x: np.ndarray
-    from_exact: np.ndarray
-    from_approximate: np.ndarray
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Normaliser:
-    """η, the state of the constant 1, after each sample: exact and approximate (T, M), and how far from e₀ (T,)."""
-
-    method: str
-    order: int
-    seen: int
-    exact: np.ndarray
-    approximate: np.ndarray
-    exact_departure: np.ndarray
-    departure: np.ndarray
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Invariance:
-    """States of a signal and of the same with every sample repeated, in three systems.
-
-    ``systems``: (name, states (M,) of the signal, states (M,) of the repeated one, relative difference).
-    """
-
-    signal: np.ndarray
-    unit: str
-    title: str
-    method: str
-    order: int
-    seen: int
-    repeats: int
-    step: float
-    systems: tuple[tuple[str, np.ndarray, np.ndarray, float], ...]
-    warnings: tuple[str, ...]
 
 
 def draw(result, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
@@ -288,7 +231,8 @@ def _draw_invariance(result: Invariance, figure: Figure, look: Look) -> None:
     for i, (axes, colour, (name, once, repeated, difference)) in enumerate(
         zip(states, colours, result.systems, strict=True)
     ):
-        look.dress(axes, xlabel=f"m\ndiffers by {_share(difference)}", ylabel="state" if i == 0 or look.narrow else "",
+        ylabel = "state" if i == 0 or look.narrow else ""
+        look.dress(axes, xlabel=f"m\ndiffers by {_departure(difference)}", ylabel=ylabel,
                    title=name)  # fmt: skip
         low, high, cut = _window(np.append(once[np.isfinite(once)], 0.0), repeated, keep=8.0)
         m = np.arange(len(once))
@@ -306,5 +250,5 @@ def _draw_invariance(result: Invariance, figure: Figure, look: Look) -> None:
             axes.set_xlabel(f"{axes.get_xlabel()} (clipped)")
 
 
-def _share(difference: float) -> str:
-    return "rounding only" if difference < 1e-11 else f"{number(100 * difference, 2)} %"
+def _departure(difference: float) -> str:
+    return "rounding only" if difference < 1e-11 else share(difference, 2)

@@ -10,10 +10,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from idviz.figures.style import FONT_SIZE, QUERY, VALUES, Look, number, subscripted
+from idviz.figures.style import FONT_SIZE, QUERY, VALUES, Look
+from idviz.words import count, number, subscripted
 
 if TYPE_CHECKING:
-    from idviz.explore.basis import BasisResult
+    from idviz.numbers.basis import BasisResult
 
 
 def draw_basis(result: BasisResult, figure: Figure | None = None, *, look: Look | None = None) -> Figure:
@@ -76,7 +77,7 @@ def _cells(axes: Axes, result: BasisResult, look: Look) -> None:
     top = min(np.sqrt(2 * result.degree + 1), 4.0) * 1.1
     axes.set_ylim(-top, top)
     _window(axes)
-    _words(axes, (0.0, f"{subscripted('φ', result.degree)} in {n} cell{'s' if n > 1 else ''}", look.query_text))
+    _words(axes, (0.0, f"{subscripted('φ', result.degree)} in {count(n, 'cell')}", look.query_text))
 
 
 def _shares(axes: Axes, result: BasisResult, look: Look) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -14,56 +13,15 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.style import FONT_SIZE, POSITIVE_MAP, QUERY, Look, number
+from idviz.figures.style import FONT_SIZE, POSITIVE_MAP, QUERY, Look
 from idviz.figures.trained import mixer_colour
+from idviz.numbers.generate import GenerateResult
+from idviz.words import number
 
 MONO = "DejaVu Sans Mono"  # comes with matplotlib; a letter is 0.602 of the font's size wide
 LETTER = 0.602 * FONT_SIZE / 72  # inches
 LINE = 0.245  # inches from line to line, with room for the strip below the letters
 NAMES = {"interdomain": "Interdomain", "softmax": "softmax", "s4d": "S4D", "linear": "linear"}
-
-
-@dataclass(frozen=True, eq=False)
-class GenerateResult:
-    """After ``made`` new tokens: what there is, and the model's next token.
-
-    ``pieces``, ``probability`` (prompt + made,): the tokens so far and what the model gave each, NaN for the first.
-    ``top`` (K,) the likeliest next tokens' texts, ``own`` and ``drawn`` (K,) the model's probabilities and those drawn
-    from; ``chosen`` the next token's text, its place in ``top`` or None, its own probability; None at the end.
-    ``positions`` (n,), ``own_bytes``, ``other_bytes`` (n,): recurrent state against tokens read.
-    """
-
-    model: str
-    mixer: str
-    other_mixer: str
-    temperature: float
-    seed: int
-    pieces: tuple[str, ...]
-    prompt: int
-    made: int
-    length: int
-    probability: np.ndarray
-    top: tuple[str, ...]
-    own: np.ndarray
-    drawn: np.ndarray
-    entropy: float
-    chosen: tuple[str, int | None, float] | None
-    positions: np.ndarray
-    own_bytes: np.ndarray
-    other_bytes: np.ndarray
-    now_bytes: tuple[int, int]
-    equal_at: float
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def read(self) -> int:
-        """Tokens in the context."""
-        return self.prompt + self.made
-
-    @property
-    def surprise(self) -> np.ndarray:
-        """Bits, −log₂ of each token's probability."""
-        return -np.log2(np.maximum(self.probability, 1e-30))
 
 
 def draw(result: GenerateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from idviz.figures.modes import word
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, SIGNED_MAP, Look, number
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, SIGNED_MAP, Look
+from idviz.numbers.lag_kernel import LagKernel
+from idviz.words import number
 
 _FLOOR = 1e-12  # eigenvalues below this share of the largest are rounding
-
-
-@dataclass(frozen=True, eq=False)
-class LagKernel:
-    """G (L, L) over lags 0 … L−1 of one head (E17), and what is read from it.
-
-    ``decay`` (L,) is Δe^{−Δτ}, the diagonal that an average would have; ``eigenvalues`` (L,) fall; ``on_diagonal`` is
-    the share of ΣG² on the diagonal; ``effective_rank`` (Σλ)²/Σλ²; ``average`` whether w is the initial one; ``width``
-    counts the lags around ``row`` where the row stays over half of its diagonal entry.
-    """
-
-    name: str
-    modes: int
-    delta: float
-    average: bool
-    G: np.ndarray
-    row: int
-    decay: np.ndarray
-    eigenvalues: np.ndarray
-    on_diagonal: float
-    effective_rank: float
-    width: int
-    warnings: tuple[str, ...] = ()
 
 
 def draw(result: LagKernel, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

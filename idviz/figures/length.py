@@ -3,85 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import FONT_SIZE, Look, number
+from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import LINE_HEIGHT, context_axis, label_ends, mixer_colour, mixer_mark
+from idviz.numbers.length import Curve, LengthResult
+from idviz.words import number
 
 UNITS = {
     "perplexity": "perplexity per token",
     "nats": "nats per token",
     "ratio": "perplexity ÷ that at the trained length",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """One model's losses (C,) in nats per token at ``contexts`` (C,) tokens, 95 % ``interval`` (C, 2) of the loss.
-
-    ``ratio`` (C, 3): perplexity over that at ``trained_at``, with its interval from paired differences. ``mixer`` and
-    ``seed`` are None for the model that knows no context.
-    """
-
-    model: str
-    mixer: str | None
-    seed: int | None
-    trained_at: int
-    contexts: np.ndarray
-    loss: np.ndarray
-    interval: np.ndarray
-    ratio: np.ndarray
-
-    def within(self, unit: str) -> tuple[np.ndarray, np.ndarray]:
-        """(C,) values and (C, 2) interval in a unit."""
-        if unit == "ratio":
-            return self.ratio[:, 0], self.ratio[:, 1:]
-        return (self.loss, self.interval) if unit == "nats" else (np.exp(self.loss), np.exp(self.interval))
-
-
-@dataclass(frozen=True, eq=False)
-class LengthResult:
-    """Curves of one or several seeds of one or several mixers, and of the model that knows no context.
-
-    ``own``: measured just now on a person's own text, else the saved results. ``targets`` were the same for all.
-    """
-
-    curves: tuple[Curve, ...]
-    unit: str
-    own: bool
-    targets: int
-    tokens: int
-    names: dict[str | None, str]
-    paper: tuple[tuple[str, str], ...]
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def mixers(self) -> tuple[str | None, ...]:
-        return tuple(dict.fromkeys(curve.mixer for curve in self.curves))
-
-    @property
-    def trained_at(self) -> int:
-        return self.curves[0].trained_at
-
-    def of(self, mixer: str | None) -> tuple[Curve, ...]:
-        """Its curves, one a seed."""
-        return tuple(curve for curve in self.curves if curve.mixer == mixer)
-
-    def mean(self, mixer: str | None, unit: str) -> tuple[np.ndarray, np.ndarray]:
-        """Contexts that all seeds share, and the mean over seeds there: of the loss, of the ratio's logarithm."""
-        curves = self.of(mixer)
-        shared = sorted(set.intersection(*(set(curve.contexts.tolist()) for curve in curves)))
-        rows = []
-        for curve in curves:
-            picks = np.searchsorted(curve.contexts, shared)
-            rows.append(np.log(curve.ratio[picks, 0]) if unit == "ratio" else curve.loss[picks])
-        mean = np.mean(rows, axis=0)
-        return np.array(shared), mean if unit == "nats" else np.exp(mean)
 
 
 def draw(result: LengthResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

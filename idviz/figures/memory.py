@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, SIGNED_MAP, VALUES, Look, number, subscripted
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, SIGNED_MAP, VALUES, Look
+from idviz.words import number, subscripted
 
 if TYPE_CHECKING:
-    from idviz.explore.memory_numbers import MemoryResult
+    from idviz.numbers.memory import MemoryResult
 
 _ROUNDING = 1e-9  # a relative error below this is not drawn: it is rounding
 _BUCKETS = 700  # a longer line is drawn as the least and the largest value in each of so many buckets

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import FONT_SIZE, S4D, SIGNED_MAP, VALUES, Look, number
+from idviz.figures.style import FONT_SIZE, S4D, SIGNED_MAP, VALUES, Look
+from idviz.numbers.modes import ModesResult
+from idviz.words import number
 
 _LEAST, _MOST = 0.003, 2e4  # radians a token: the range that the spectrum's axis shows
-
-
-@dataclass(frozen=True, eq=False)
-class ModesResult:
-    """M modes at one step, and the range of steps over heads.
-
-    ``spectra``: (name, λ (M,)) of each initialisation, ``chosen`` the index of the one shown. ``kernels`` (M, n) are
-    Re κ_m(τ)/|b̄_m| at the lags 0 … n−1 seen so far, ``basis`` (2M, n) are LegS's φ_m on the same tokens,
-    cell means. ``resolution`` and ``memory`` are in tokens; after ``period`` Lin's kernels repeat (others: None).
-    """
-
-    spectra: tuple[tuple[str, np.ndarray], ...]
-    chosen: int
-    delta: float
-    a_bar: np.ndarray
-    b_bar: np.ndarray
-    seen: int
-    horizon: int
-    kernels: np.ndarray
-    basis: np.ndarray
-    resolution: float
-    period: float | None
-    aliased: int
-    head_deltas: np.ndarray
-    head_resolutions: np.ndarray
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.spectra[self.chosen][0]
-
-    @property
-    def lam(self) -> np.ndarray:
-        return self.spectra[self.chosen][1]
-
-    @property
-    def memory(self) -> float:
-        return 1 / self.delta
 
 
 def draw(result: ModesResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

@@ -2,60 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, QUERY, SOFTMAX, VALUES, Look, number
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, QUERY, SOFTMAX, VALUES, Look
+from idviz.numbers.query import QueryResult
+from idviz.words import number
 
 SHOWN_CHANNELS = 2
-
-
-@dataclass(frozen=True, eq=False)
-class QueryResult:
-    """One query over n tokens: in full (E1), compressed to M numbers (E11, E12), and what lies between (E13).
-
-    ``full_row``, ``row`` (n,); ``s``, ``eta`` (M,); numerators and readouts (d,); errors and bounds are lengths of the
-    readout's difference over ``scale``, the RMS length of a value. ``curve_*`` (K,) are for orders 1 … K.
-    """
-
-    tokens: tuple[str, ...]
-    unit: str
-    n: int
-    asked_order: int
-    order: int
-    method: str
-    features: str
-    full_row: np.ndarray
-    row: np.ndarray
-    s: np.ndarray
-    eta: np.ndarray
-    numerator: np.ndarray
-    full_numerator: np.ndarray
-    denominator: float
-    full_denominator: float
-    readout: np.ndarray
-    full_readout: np.ndarray
-    scale: float
-    curve_error: np.ndarray
-    curve_bound: np.ndarray | None
-    feature_error: float | None
-    safe: bool
-    smallest: float
-    smallest_at: int
-    needle: int | None
-    warnings: tuple[str, ...]
-
-    @property
-    def error(self) -> float:
-        return float(self.curve_error[self.order - 1])
-
-    @property
-    def bound(self) -> float | None:
-        return None if self.curve_bound is None else float(self.curve_bound[self.order - 1])
 
 
 def draw(result: QueryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,71 +9,10 @@ from matplotlib.figure import Figure
 
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import context_axis, label_ends, mixer_colour, mixer_mark
+from idviz.numbers.recall import Recaller, RecallResult
+from idviz.words import count
 
 _SHAPES = "ovP<>X*ph8"
-
-
-@dataclass(frozen=True, eq=False)
-class Recaller:
-    """One variant over its seeds. ``accuracy`` (seeds, pairs) of the split and distance shown, from 0 to 1.
-
-    ``modes`` and ``step_range`` are Interdomain's (None for others); ``state`` counts real numbers a layer.
-    """
-
-    name: str
-    label: str
-    mixer: str
-    modes: int | None
-    step_range: tuple[float, float] | None
-    state: int
-    parameters: int
-    seeds: tuple[int, ...]
-    pairs: np.ndarray
-    accuracy: np.ndarray
-
-    @property
-    def mean(self) -> np.ndarray:
-        """(pairs,) over seeds."""
-        return self.accuracy.mean(0)
-
-    def reach(self, least: float = 0.99) -> int | None:
-        """The largest number of pairs with a mean accuracy of at least ``least``; None where there is none."""
-        good = self.pairs[self.mean >= least]
-        return int(good.max()) if good.size else None
-
-    def at(self, pairs: int) -> np.ndarray:
-        """(seeds,) accuracies at that many pairs."""
-        return self.accuracy[:, self.pairs.tolist().index(pairs)]
-
-
-@dataclass(frozen=True, eq=False)
-class RecallResult:
-    """``shown``: the variants compared; ``orders``: Interdomain's by order, at ``pairs`` pairs in the small panel.
-
-    ``chance`` and ``among_seen`` (pairs,) belong to the numbers ``asked`` (pairs,); on those of ``trained`` it learned.
-    """
-
-    shown: tuple[Recaller, ...]
-    orders: tuple[Recaller, ...]
-    compare: str
-    split: str
-    distance: int
-    pairs: int
-    asked: np.ndarray
-    chance: np.ndarray
-    among_seen: np.ndarray
-    trained: tuple[int, ...]
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """Tokens of a sequence with the chosen number of pairs."""
-        return 4 * self.pairs + self.distance
-
-    def guess(self, pairs: int) -> tuple[float, float]:
-        """Accuracy of guessing among all values, and among the values seen."""
-        i = self.asked.tolist().index(pairs)
-        return float(self.chance[i]), float(self.among_seen[i])
 
 
 def draw(result: RecallResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
@@ -145,7 +82,7 @@ def _percent(axes: Axes) -> None:
 
 def _orders(axes: Axes, result: RecallResult, look: Look) -> None:
     """Interdomain's order along x, its state's size under each; the guesses as lines across."""
-    pairs = f"{result.pairs} pair{'s' if result.pairs > 1 else ''}"
+    pairs = count(result.pairs, "pair")
     look.dress(axes, xlabel="order M, and numbers in the state", ylabel="right (%)", title=f"At {pairs}, by order")
     orders = result.orders
     x = np.array([variant.modes for variant in orders], float)

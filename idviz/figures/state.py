@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, KEYS, QUERY, S4D, SOFTMAX, VALUES, Look, number
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, KEYS, QUERY, S4D, SOFTMAX, VALUES, Look
 from idviz.figures.trained import mixer_colour
+from idviz.numbers.state import Head, StateResult, cumulative
+from idviz.words import number
 
 NEAR = 16  # tokens back that count as near, in words and in the picture
-
-
-@dataclass(frozen=True)
-class Head:
-    """One head of one layer of a bundled model, counted from 1."""
-
-    model: str
-    mixer: str
-    layer: int
-    head: int
-
-    @property
-    def short(self) -> str:
-        """ "layer 2, head 3"."""
-        return f"layer {self.layer}, head {self.head}"
-
-
-@dataclass(frozen=True, eq=False)
-class StateResult:
-    """The query at token ``n`` of ``tokens``, for a head with a state and, if there is one, a head of another model.
-
-    ``u``, ``gamma`` (M,) are lengths over the largest of the whole text; ``s``, ``waves`` (M,) complex; ``row`` (n,)
-    the head's weights on the tokens so far, ``beside_row`` the other's; ``memory`` in tokens.
-    """
-
-    tokens: tuple[str, ...]
-    n: int
-    where: Head
-    u: np.ndarray
-    gamma: np.ndarray
-    s: np.ndarray
-    waves: np.ndarray
-    a_bar: np.ndarray
-    row: np.ndarray
-    memory: float
-    error: float
-    beside: Head | None = None
-    beside_row: np.ndarray | None = None
-    beside_error: float | None = None
-    state_numbers: int = 0
-    warnings: tuple[str, ...] = ()
-
-    def share(self, last: float, row: np.ndarray | None = None) -> float:
-        """The part of all |weight| that lies on the last so many tokens; NaN where there is no weight."""
-        return float(cumulative(self.row if row is None else row)[min(max(round(last), 1), self.n) - 1])
-
-
-def cumulative(row: np.ndarray) -> np.ndarray:
-    """(n,): the part of Σ|a| on the last 1, 2, … n tokens."""
-    size = np.abs(row[::-1])
-    total = size.sum()
-    return np.cumsum(size) / total if total > 0 else np.full(len(row), np.nan)
 
 
 def text_colour_of(mixer: str, look: Look) -> str:

@@ -113,27 +113,3 @@ class Look:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)
         return axes
-
-
-def subscripted(symbol: str, index: int) -> str:
-    """c₁₂, φ₀: for people, and for figures without mathtext, which is slow."""
-    return symbol + str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for people: ``digits`` significant ones, an exponent only past 1e4 or under 1e-3."""
-    value = float(value)
-    if value != value:
-        return "not a number"
-    if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "−∞"
-    if value == 0:
-        return "0"
-    size = abs(value)
-    if size >= 1e4 or size < 1e-3:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa}e{int(exponent)}".replace("-", "−")
-    text = f"{value:.{digits}g}"
-    if "e" in text:  # 999.6 rounds to 1e+03
-        text = f"{float(text):.0f}"
-    return text.replace("-", "−")

@@ -2,76 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from idviz.figures.modes import word
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, S4D, SIGNED_MAP, Look, number
+from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, S4D, SIGNED_MAP, Look
+from idviz.numbers.three_forms import ThreeForms
+from idviz.words import duration, memory_size, number
 
 _MOST_TOKENS = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Form:
-    """One form's ``output`` (1, H, T, d_v), median ``seconds`` of ``repetitions`` runs, and peak bytes of tensors."""
-
-    name: str
-    output: np.ndarray
-    seconds: float
-    repetitions: int
-    bytes: int
-
-
-@dataclass(frozen=True, eq=False)
-class ThreeForms:
-    """The three forms, step first, with max|Δ|/max|step| of each; and effective token weights of one head.
-
-    ``weights`` (n, T) are those of the queries from ``start`` (counted from 0); ``position`` is the query shown,
-    counted from 1. ``state_numbers`` are the reals that the recurrence keeps of any past (E20).
-    """
-
-    forms: tuple[Form, ...]
-    differences: tuple[float, ...]
-    length: int
-    chunk: int
-    modes: int
-    heads: int
-    state_numbers: int
-    start: int
-    weights: np.ndarray
-    position: int
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def row(self) -> np.ndarray:
-        """(T,): the weights of the query shown."""
-        return self.weights[self.position - 1 - self.start]
-
-    @property
-    def chunk_start(self) -> int:
-        """The first token, from 0, of the chunk that the query lies in; older ones come by the carried state."""
-        return (self.position - 1) // self.chunk * self.chunk
-
-    def form(self, name: str) -> Form:
-        return next(form for form in self.forms if form.name == name)
-
-
-def size(count: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1000:
-            return f"{number(count)} {unit}"
-        count /= 1024
-    return f"{number(count)} GiB"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people."""
-    return f"{number(1000 * seconds)} ms" if seconds < 1 else f"{number(seconds)} s"
 
 
 def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
@@ -96,7 +37,7 @@ def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look(
     )
     _bars(clock, result, [1000 * form.seconds for form in result.forms], lambda form: duration(form.seconds), look)
     look.dress(clock, xlabel="milliseconds (log)", title="Time, one thread")
-    _bars(memory, result, [form.bytes / 2**20 for form in result.forms], lambda form: size(form.bytes), look)
+    _bars(memory, result, [form.bytes / 2**20 for form in result.forms], lambda form: memory_size(form.bytes), look)
     look.dress(memory, xlabel="MiB at the peak (log)", title="Memory")
     for axes in (clock, memory):
         axes.tick_params(axis="y", length=0)

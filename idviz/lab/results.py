@@ -10,7 +10,9 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "pretrained" / "results"
+from idviz.folders import RESULTS
+
+FOLDER = RESULTS
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
 _FORMAT = 1
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from idviz.explore.controls import Choice, Control, Slider, TextInput, Upload, Uploaded
+from idviz.explore.controls import Choice, Control, Slider, TextInput, Upload
+from idviz.samples.files import Uploaded
 
 
 class Input:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from idviz.explore.base import Explorable, Formula, NotebookLink
+from idviz.words import file_size
 
 # Colours come from JupyterLab's theme, so that words are readable in light and dark; accents are the house palette.
 STYLE = """<style>
@@ -141,7 +142,7 @@ def place(link: NotebookLink) -> str:
 
 def data_link(name: str, data: bytes, kind: str) -> str:
     """A download link that carries the file itself: no server, no request."""
-    size = f"{len(data) / 1e6:.1f} MB" if len(data) >= 1e6 else f"{max(1, round(len(data) / 1000))} kB"
+    size = file_size(len(data))
     uri = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
     return f'<a class="idviz-ready" download="{html.escape(name, quote=True)}" href="{uri}">↓ {name} · {size}</a>'
 

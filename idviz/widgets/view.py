@@ -15,7 +15,7 @@ from idviz.explore import explorable as find
 from idviz.explore import export
 from idviz.explore.base import Explorable, TryThis
 from idviz.explore.controls import Slider
-from idviz.explore.token_html import token_html
+from idviz.explore.tokens import token_html
 from idviz.figures.style import Look
 from idviz.widgets import page
 from idviz.widgets.inputs import Input, SliderInput, make_input

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from idviz.app_server import app_folder
+from idviz.folders import app_folder
 
 HERE = Path(__file__).parent
-for folder in (str(HERE), str(app_folder())):
+for folder in (str(HERE), str(app_folder().parent)):
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TokenView, TryThis
-from idviz.explore.controls import Choice, Slider, TextInput, Upload, Uploaded
+from idviz.explore.controls import Choice, Slider, TextInput, Upload
 from idviz.figures.style import KEYS, Look
+from idviz.samples.files import Uploaded
 
 
 @dataclass(frozen=True)

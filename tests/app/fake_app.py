@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fake import FAKE
-from render import render
+
+from app.render import render
 
 render(FAKE)

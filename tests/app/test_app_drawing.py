@@ -8,14 +8,14 @@ import threading
 import time
 
 import pytest
-from drawing import VIEWS, View, ViewCache, fingerprint, make_view, view_now
 from fake import FAKE
-from film import Studio, batch, coarse_to_fine, film_key, new_film
 from PIL import Image
 
+from app.drawing import VIEWS, View, ViewCache, fingerprint, make_view, view_now
+from app.film import Studio, batch, coarse_to_fine, film_key, new_film
 from idviz.explore.base import Formula
-from idviz.explore.controls import Uploaded
 from idviz.figures.style import Look
+from idviz.samples.files import Uploaded
 
 LIGHT = Look()
 
@@ -103,7 +103,7 @@ def test_a_film_does_not_depend_on_the_present_instant():
 
 
 def test_studio_draws_a_film_to_its_end():
-    studio = Studio(idle=0.0)
+    studio = Studio(idle=0.0, patience=600.0)  # nobody asks again while it draws, however slow the machine
     values = FAKE.resolve(order=31)
     film = studio.ask("me", FAKE, values, LIGHT)
     until(lambda: film.complete or film.error)

@@ -9,8 +9,8 @@ from app_part import messages, no_fault, part
 from streamlit.testing.v1 import AppTest
 
 from idviz import explore
-from idviz.app_server import app_folder
 from idviz.explore.controls import Choice, Slider, TextInput
+from idviz.folders import app_folder
 
 pytestmark = pytest.mark.slow
 SLUGS = explore.slugs()
@@ -18,15 +18,14 @@ BAD_NUMBERS = ("0", "-1", "1.5", "1000000", "nonsense", "nan")
 
 
 def one_page(slug):
-    from render import render
-
+    from app.render import render
     from idviz import explore
 
     render(explore.explorable(slug))
 
 
 def about_page():
-    from about import about
+    from app.about import about
 
     about()
 
@@ -140,7 +139,7 @@ def test_a_repeated_page_is_the_same_page(slug):
     first = open_page(slug)
     for item in explore.explorable(slug).try_this:
         open_page(slug, **explore.explorable(slug).to_query(explore.explorable(slug).resolve(**item.values)))
-    from drawing import VIEWS
+    from app.drawing import VIEWS
 
     cached = part(first, "player")["png"]
     assert part(open_page(slug), "player")["png"] == cached

@@ -9,10 +9,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-import render
-from drawing import Progress, Stopped, Work, view_now
 from fake import FAKE
 
+from app import render
+from app.drawing import Progress, Stopped, Work, view_now
 from idviz.figures.style import Look
 
 LIGHT = Look()

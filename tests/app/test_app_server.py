@@ -9,7 +9,8 @@ import urllib.request
 
 import pytest
 
-from idviz.app_server import SERVER_FLAGS, app_folder, command, free_port, open_when_ready
+from idviz.cli.app_server import SERVER_FLAGS, command, free_port, open_when_ready
+from idviz.folders import app_folder
 
 
 def test_app_folder_has_main():

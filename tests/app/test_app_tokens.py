@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import tokens
 from app_part import no_fault, part
 from streamlit.testing.v1 import AppTest
 
+from app import tokens
 from idviz.explore.base import TokenView
-from idviz.explore.token_html import token_html
+from idviz.explore.tokens import token_html
 
 PIECE = token_html(TokenView(("a", " b"), np.array([0.5, np.nan]), 0, "weights", control="position"))
 PLAIN = token_html(TokenView(("a", " b"), np.array([0.5, np.nan]), 0, "weights"))
 
 
 def script(piece):
-    import tokens
+    from app import tokens
 
     tokens.text(piece, "page.tokens.0", lambda name, value: None)
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from idviz import explore
-from idviz.app_server import command
+from idviz.cli.app_server import command
 from idviz.explore.controls import Slider
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from idviz import lab_server
+from idviz.cli import lab_server
 
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -6,8 +6,8 @@ import pytest
 
 from idviz.course import measured, table
 from idviz.course.measured import COMMANDS, NotMeasured
-from idviz.explore import measured as results
 from idviz.lab.results import NAMES, write
+from idviz.numbers import measured as results
 
 
 def test_what_was_written_is_read(tmp_path, monkeypatch):
@@ -39,7 +39,7 @@ def test_the_commands_are_real(monkeypatch):
 
     from typer.main import get_command
 
-    from idviz.cli_lab import commands
+    from idviz.cli.lab import commands
     from idviz.lab import study
 
     known = get_command(commands).commands

@@ -8,12 +8,15 @@ import measured_results
 import numpy as np
 import pytest
 
-from idviz.explore import measured
-from idviz.explore.ablation import make, variants
-from idviz.explore.ablation_words import formula_of, label_of
-from idviz.explore.measured import NotMeasured
+from idviz.explore.pages.ablation import make
+from idviz.explore.pages.ablation_formula import formula_of
+from idviz.explore.pages.measured import page
 from idviz.figures.ablation import mean_history
 from idviz.figures.style import FONT_SIZE, Look
+from idviz.numbers import measured
+from idviz.numbers.ablation import variants
+from idviz.numbers.ablation_words import label_of
+from idviz.numbers.measured import Message
 
 
 @pytest.fixture(scope="module")
@@ -138,10 +141,10 @@ def test_one_missing_study_leaves_the_other(tmp_path, monkeypatch):
     measured_results.write(tmp_path)
     (tmp_path / "mixers.json").unlink()
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
-    view = measured.page(make, "ablation", "mixers")
+    view = page(make, "ablation", "mixers")
     assert view.result().first.name == "full"
     gone = view.result(study="mixers")
-    assert isinstance(gone, NotMeasured) and "mixers.json" in gone.message
+    assert isinstance(gone, Message) and "mixers.json" in gone.message
     view.draw(gone).canvas.draw()
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from idviz.exact import legs_project, legs_trajectory
-from idviz.explore.approximations import EXPLORABLE
-from idviz.explore.approximations_numbers import METHODS, SIGNAL_CHOICES, thinned, time_invariant_states
+from idviz.explore.pages.approximations import EXPLORABLE
+from idviz.numbers.approximations import METHODS, SIGNAL_CHOICES, thinned, time_invariant_states
 
 NAMES = [name for name, _ in METHODS]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from idviz.exact import legs_project
-from idviz.explore.basis import EXPLORABLE, describe
-from idviz.lab.signals import SIGNALS
+from idviz.explore.pages.basis import EXPLORABLE, describe
+from idviz.samples.signals import SIGNALS
 
 
 def rms(cells, coefficients):
@@ -37,7 +37,7 @@ def test_coefficients_and_errors(signal, order, degree, cells, amount):
 def test_cells_keep_the_mean_and_cut_through_samples():
     for cells in (1, 7, 24, 128):
         result = EXPLORABLE.result(signal="eeg", cells=cells)
-        from idviz.lab.signals import load_signal
+        from idviz.samples.signals import load_signal
 
         assert result.cells.mean() == pytest.approx(load_signal("eeg").values.mean(), abs=1e-12)
     np.testing.assert_allclose(

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from idviz.explore import explorable, export, slugs
-from idviz.explore.controls import Choice, Slider, TextInput, Upload, Uploaded
+from idviz.explore.controls import Choice, Slider, TextInput, Upload
 from idviz.figures.style import Look
+from idviz.samples.files import Uploaded
 
 LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
 every = pytest.mark.parametrize("slug", slugs())

@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from idviz.explore.generate import EXPLORABLE, describe, size
-from idviz.explore.generate_numbers import MOST_PROMPT, START
-from idviz.explore.token_html import token_html
-from idviz.explore.trained_models import bundled, encoded
+from idviz.explore.pages.generate import EXPLORABLE, describe
+from idviz.explore.tokens import token_html
 from idviz.figures.generate import drawable, lines_of
+from idviz.numbers.generate import MOST_PROMPT, START
+from idviz.numbers.trained_models import bundled, encoded
+from idviz.words import memory_size
 
 pytestmark = pytest.mark.skipif(not bundled(), reason="no bundled models in this checkout")
 EVERY = [name for name, _ in EXPLORABLE.control("model").options]
@@ -53,7 +54,7 @@ def test_bytes_are_the_state_s_of_both_kinds_at_the_same_width(name):
         assert np.interp(result.read, result.positions, share) == pytest.approx(now, rel=0.05)
     assert result.positions[-1] >= result.prompt + result.length
     said = describe(result)
-    assert size(result.now_bytes[0]) in said and size(result.now_bytes[1]) in said
+    assert memory_size(result.now_bytes[0]) in said and memory_size(result.now_bytes[1]) in said
     assert ("less than" in said) == (result.now_bytes[0] < result.now_bytes[1])
 
 
@@ -130,4 +131,4 @@ def test_what_the_font_lacks_is_a_box_and_a_dollar_is_no_formula():
 
 
 def test_sizes_for_people():
-    assert [size(n) for n in (12, 2048, 3 * 2**20)] == ["12 bytes", "2 KiB", "3 MiB"]
+    assert [memory_size(n) for n in (12, 2048, 3 * 2**20)] == ["12 bytes", "2 KiB", "3 MiB"]

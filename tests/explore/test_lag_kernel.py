@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idviz.explore.lag_kernel import EXPLORABLE
+from idviz.explore.pages.lag_kernel import EXPLORABLE
 from idviz.learned.forms import interdomain_step
 from idviz.learned.modes import DiagonalModes
 

@@ -12,12 +12,14 @@ import measured_results
 import numpy as np
 import pytest
 
-from idviz.explore import length_numbers, measured
-from idviz.explore.controls import Uploaded
-from idviz.explore.length import change, make
-from idviz.explore.measured import NotMeasured
+from idviz.explore.pages.length import change, make
+from idviz.explore.pages.measured import page
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import apart
+from idviz.numbers import length as length_numbers
+from idviz.numbers import measured
+from idviz.numbers.measured import Message
+from idviz.samples.files import Uploaded
 
 
 @pytest.fixture(scope="module")
@@ -207,9 +209,9 @@ def test_a_file_takes_the_text_s_place(view, tiny):
 # -- without results --------------------------------------------------------------------------------------------------
 def test_without_results_the_page_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
-    view = measured.page(make, "length")
+    view = page(make, "length")
     result = view.result()
-    assert isinstance(result, NotMeasured) and "length.json" in result.message and "make results" in result.message
+    assert isinstance(result, Message) and "length.json" in result.message and "make results" in result.message
     for look in (Look(), Look("dark", True)):
         view.draw(result, look=look).canvas.draw()
     assert view.describe(result) == result.message and view.table(result) and view.formula(result).numbers
@@ -220,12 +222,12 @@ def test_without_results_the_page_says_what_to_do(tmp_path, monkeypatch):
 def test_a_damaged_result_is_like_none(tmp_path, monkeypatch, text):
     (tmp_path / "length.json").write_text(text)
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
-    assert "cannot be used" in measured.page(make, "length").result().message
+    assert "cannot be used" in page(make, "length").result().message
 
 
 def test_own_text_needs_no_saved_results(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
-    assert measured.page(make, "length").result(source="own", text=TEXT).own
+    assert page(make, "length").result(source="own", text=TEXT).own
 
 
 def test_saved_results_need_no_torch(tmp_path):
@@ -234,7 +236,8 @@ def test_saved_results_need_no_torch(tmp_path):
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from pathlib import Path\n"
-        "from idviz.explore import explorable, export, measured\n"
+        "from idviz.explore import explorable, export\n"
+        "from idviz.numbers import measured\n"
         f"measured.FOLDER = Path({str(tmp_path)!r})\n"
         "for slug in ('length', 'ablation', 'recall'):\n"
         "    it = explorable(slug); assert len(export.png(it.figure())) > 10000\n"

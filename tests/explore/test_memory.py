@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from idviz.exact import METHODS, legendre_basis, legendre_cell_integrals, legs_project, legs_trajectory
-from idviz.explore.controls import Uploaded
-from idviz.explore.memory import EXPLORABLE, describe, formula
-from idviz.explore.memory_numbers import MOST_STEPS
-from idviz.lab.signals import SIGNALS, load_signal
+from idviz.explore.pages.memory import EXPLORABLE, describe, formula
+from idviz.numbers.memory import MOST_STEPS
+from idviz.samples.files import Uploaded
+from idviz.samples.signals import SIGNALS, load_signal
 
 
 def upload(values, name="own.csv"):
@@ -210,16 +210,6 @@ def test_step_formula_balances(method):
     }[method]
     assert left == pytest.approx(right, rel=1e-12)
     assert formula(result).tag == "E5"
-
-
-def test_percentages_claim_no_more_than_is_so():
-    from idviz.explore.memory import _percent
-
-    assert _percent(0.99999) == "more than 99.9 %"
-    assert _percent(1.0) == "100 %"
-    assert _percent(0.0) == "none"
-    assert _percent(0.0001) == "less than 0.1 %"
-    assert _percent(0.967) == "97 %"
 
 
 def test_try_this_say_what_happens():

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idviz.exact import legs_project
-from idviz.explore.modes import EXPLORABLE
-from idviz.explore.modes_numbers import HORIZON, aliases, resolution, spectrum
+from idviz.explore.pages.modes import EXPLORABLE
 from idviz.learned.forms import interdomain_step
 from idviz.learned.modes import DiagonalModes
+from idviz.numbers.modes import HORIZON, aliases, resolution, spectrum
 
 NAMES = ("lin", "inv", "legs")
 

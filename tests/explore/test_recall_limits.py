@@ -6,11 +6,12 @@ import measured_results
 import numpy as np
 import pytest
 
-from idviz.explore import measured
-from idviz.explore.measured import NotMeasured
-from idviz.explore.recall_limits import make, reaches
-from idviz.explore.recall_numbers import groups, recaller
+from idviz.explore.pages.measured import page
+from idviz.explore.pages.recall import make, reaches
 from idviz.figures.style import FONT_SIZE, Look
+from idviz.numbers import measured
+from idviz.numbers.measured import Message
+from idviz.numbers.recall import groups, recaller
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +147,9 @@ def test_captions_stay_short_however_many_variants_there_are():
 
 def test_without_results_the_page_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
-    view = measured.page(make, "recall")
+    view = page(make, "recall")
     result = view.result()
-    assert isinstance(result, NotMeasured) and "recall.json" in result.message and "make results" in result.message
+    assert isinstance(result, Message) and "recall.json" in result.message and "make results" in result.message
     view.draw(result, look=Look("dark", True)).canvas.draw()
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from idviz.explore import state_numbers, trained_models
-from idviz.explore.state import EXPLORABLE, describe
-from idviz.explore.state_numbers import MOST_TOKENS, play, text_of
-from idviz.explore.trained_models import bundled, percent
+from idviz import needs
+from idviz.explore.pages.state import EXPLORABLE, describe
 from idviz.figures.state import cumulative
+from idviz.numbers import state as state_numbers
+from idviz.numbers import trained_models
+from idviz.numbers.state import MOST_TOKENS, play, text_of
+from idviz.numbers.trained_models import bundled
+from idviz.words import share
 
 pytestmark = pytest.mark.skipif(not bundled(), reason="no bundled models in this checkout")
 MODEL = EXPLORABLE.control("model").initial({})
@@ -81,11 +85,11 @@ def test_shares_are_of_the_absolute_weight():
     assert result.share(16) == pytest.approx(row[-16:].sum() / row.sum())
     assert result.share(1) == pytest.approx(row[-1] / row.sum())
     assert result.share(10_000) == pytest.approx(1)
-    assert f"{percent(result.share(16))} of all |weight| is on the last 16 tokens" in describe(result)
+    assert f"{share(result.share(16))} of all |weight| is on the last 16 tokens" in describe(result)
     at = int(row.argmax())
     assert f"(token {at + 1}) most" in describe(result)
-    assert np.isnan(cumulative(np.zeros(3))).all() and percent(float("nan")) == "no part"
-    assert percent(0.99999) == "over 99.9 %" and percent(1.0) == "100 %"
+    assert np.isnan(cumulative(np.zeros(3))).all() and share(float("nan")) == "no part"
+    assert share(0.99999) == "over 99.9 %" and share(1.0) == "100 %"
 
 
 def test_one_trace_serves_every_query(monkeypatch):
@@ -94,7 +98,7 @@ def test_one_trace_serves_every_query(monkeypatch):
     def refuse(*_):
         raise AssertionError("traced again")
 
-    monkeypatch.setattr(trained_models.lab("probing"), "read_layer", refuse)
+    monkeypatch.setattr(import_module("idviz.lab.probing"), "read_layer", refuse)
     rows = [EXPLORABLE.result(layer=1, head=h, position=t).row for h in (1, 2) for t in (1, 30, 90)]
     assert [len(row) for row in rows] == [1, 30, 90] * 2
 
@@ -147,13 +151,13 @@ def test_other_tokens_than_the_model_s_are_not_set_beside_it(monkeypatch):
 
 
 def test_without_the_lab_s_packages_the_page_says_what_is_missing(monkeypatch):
-    real = trained_models.import_module
+    real = needs.import_module
 
     def absent(name):
         if name == "idviz.lab.probing":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
         return real(name)
 
-    monkeypatch.setattr(trained_models, "import_module", absent)
+    monkeypatch.setattr(needs, "import_module", absent)
     with pytest.raises(ValueError, match=r"needs PyTorch, which is not installed.*pip install"):
         EXPLORABLE.result()

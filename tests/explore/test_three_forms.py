@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from idviz.explore import three_forms_numbers
-from idviz.explore.three_forms import EXPLORABLE
-from idviz.explore.three_forms_numbers import FORMS, peak_bytes, problem, window_weights
+from idviz.explore.pages.three_forms import EXPLORABLE
+from idviz.numbers import three_forms as three_forms_numbers
+from idviz.numbers.three_forms import FORMS, peak_bytes, problem, window_weights
 
 
 @pytest.mark.parametrize("values", [{}, {"length": "64", "chunk": "128", "heads": "4"}, {"modes": "4", "chunk": "8"}])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from idviz.explore.base import TokenView
-from idviz.explore.token_html import token_html
+from idviz.explore.tokens import token_html
 from idviz.figures.style import QUERY, Look
 
 

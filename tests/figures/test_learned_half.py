@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from idviz.explore.export import png
-from idviz.explore.lag_kernel import EXPLORABLE as LAG_KERNEL
-from idviz.explore.modes import EXPLORABLE as MODES
-from idviz.explore.three_forms import EXPLORABLE as THREE_FORMS
+from idviz.explore.pages.lag_kernel import EXPLORABLE as LAG_KERNEL
+from idviz.explore.pages.modes import EXPLORABLE as MODES
+from idviz.explore.pages.three_forms import EXPLORABLE as THREE_FORMS
 from idviz.figures.style import FONT_SIZE, INTERDOMAIN, S4D, Look
-from idviz.figures.three_forms import duration, size
 
 LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
 STATES = [
@@ -98,12 +97,6 @@ def test_aliasing_modes_are_rings_and_the_others_dots():
             hollow = line.get_markerfacecolor() == "none"
             rings, dots = rings + hollow * len(line.get_xdata()), dots + (not hollow) * len(line.get_xdata())
     assert (rings, dots) == (27, 5)
-
-
-def test_units_for_people():
-    assert size(900) == "900 B" and size(2048) == "2 KiB" and size(57 * 2**20) == "57 MiB"
-    assert size(1000 * 2**20) == "0.977 GiB"
-    assert duration(0.0123) == "12.3 ms" and duration(2.5) == "2.5 s"
 
 
 MOVES = [

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from idviz.explore.basis import EXPLORABLE as BASIS
-from idviz.explore.controls import Uploaded
-from idviz.explore.memory import EXPLORABLE as MEMORY
+from idviz.explore.pages.basis import EXPLORABLE as BASIS
+from idviz.explore.pages.memory import EXPLORABLE as MEMORY
 from idviz.figures.memory import envelope, plain
 from idviz.figures.style import FONT_SIZE, Look
+from idviz.samples.files import Uploaded
 
 LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
 

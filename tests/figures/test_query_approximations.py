@@ -8,9 +8,9 @@ import matplotlib.colors as colors
 import numpy as np
 import pytest
 
-from idviz.explore.approximations import EXPLORABLE as APPROXIMATIONS
 from idviz.explore.export import png
-from idviz.explore.query import EXPLORABLE as QUERY
+from idviz.explore.pages.approximations import EXPLORABLE as APPROXIMATIONS
+from idviz.explore.pages.query import EXPLORABLE as QUERY
 from idviz.figures.style import APPROXIMATION, FONT_SIZE, SOFTMAX, VALUES, Look
 from idviz.figures.style import QUERY as ORANGE
 

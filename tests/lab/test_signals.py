@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from idviz.lab.csv_column import MAX_SAMPLES
-from idviz.lab.signals import SIGNALS, Signal, load_signal, signal_from_csv
+from idviz.samples.csv_column import MAX_SAMPLES
+from idviz.samples.signals import SIGNALS, Signal, load_signal, signal_from_csv
 
 
 @pytest.mark.parametrize("name", [name for name, _ in SIGNALS])

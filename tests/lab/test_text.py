@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idviz.lab.text import (
+from idviz.samples.text import (
     MAX_TOKENS,
     UNITS,
     clean,
@@ -111,7 +111,7 @@ def test_a_heap_of_marks_does_not_become_one_token():
 
 def test_embeddings_are_the_same_in_another_process_and_as_written_down_here():
     """The reference is from the standard library: hashlib and statistics.NormalDist."""
-    code = "from idviz.lab.text import *; print(*[repr(float(x)) for x in embed(('thee',))[0]])"
+    code = "from idviz.samples.text import *; print(*[repr(float(x)) for x in embed(('thee',))[0]])"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     np.testing.assert_array_equal(np.array(other, dtype=float), embed(("thee",))[0])
     np.testing.assert_allclose(hashed_gaussian("token:a", 3), REFERENCE, rtol=1e-12)

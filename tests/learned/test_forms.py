@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idviz.explore.three_forms_numbers import peak_bytes
 from idviz.learned.chunked import interdomain_chunked
 from idviz.learned.forms import (
     Core,
@@ -22,6 +21,7 @@ from idviz.learned.forms import (
     powers,
 )
 from idviz.learned.modes import DISCRETISATIONS, INITIALISATIONS, DiagonalModes
+from idviz.numbers.three_forms import peak_bytes
 
 EPS = {torch.float32: 2**-23, torch.float64: 2**-52}
 FORMS = {"step": interdomain_step, "materialised": interdomain_materialised, "chunked": interdomain_chunked}

