@@ -41,7 +41,7 @@ def picture(figure: Figure, alt: str) -> Picture:
 
 
 def panels(rows: int = 1, columns: int = 1, *, height: float = 3.0, width: float = 6.8) -> tuple[Figure, list[Axes]]:
-    """An empty figure and its ``rows`` × ``columns`` axes in reading order; sizes in inches. ``LOOK.dress`` styles axes."""
+    """An empty figure and its ``rows`` × ``columns`` axes in reading order; sizes in inches; style: ``LOOK.dress``."""
     figure = LOOK.prepare(wide=(width, height))
     grid = figure.add_gridspec(
         rows,
