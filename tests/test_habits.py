@@ -66,6 +66,30 @@ def test_a_hook_runs_a_command_of_make_lint(hook):
     assert any(line.startswith(wanted) for line in linted)
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_and_the_house_map_lead_to_files(name):
+    text = (ROOT / name).read_text("utf-8")
+    links = [
+        target for target in re.findall(r"\]\(([^)#]+)\)", text) if not target.startswith(("https:", "../../actions/"))
+    ]
+    paths = re.findall(r"^((?:app|idviz|tests|notebooks)/\S*)", text, re.MULTILINE)
+    assert [target for target in links + paths if not (ROOT / target).exists()] == []
+
+
+def test_the_readme_names_every_package():
+    packages = {f"idviz/{path.parent.name}/" for path in ROOT.glob("idviz/*/__init__.py")}
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert packages <= set(re.findall(r"^(idviz/\w+/)", text, re.MULTILINE))
+
+
+def test_the_readme_code_runs(capsys):
+    """All blocks one after the other, as a reader pastes them."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    exec("\n".join(blocks), {})
+    assert capsys.readouterr().out.strip()
+
+
 def test_the_workflow_runs_ci():
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8"))
     (job,) = workflow["jobs"].values()
