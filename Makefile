@@ -12,7 +12,7 @@
 PYTHON ?= python3
 EXTRAS ?= app,learned,lab,scale,notebooks,test
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: app test test-fast notebooks bench lint picture results results-quick setup clean
 
