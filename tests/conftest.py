@@ -6,8 +6,9 @@ import json
 import os
 from pathlib import Path
 
-# Workers share the cores: with more BLAS threads than cores, small products take ten times as long.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Workers share the cores: with more threads than cores, small products take ten times as long.
+for library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
