@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 # Workers share the cores: with more threads than cores, small products take ten times as long.
-for library in ("OPENBLAS", "OMP"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -6,7 +6,8 @@
 - ``display``: figures in the house style (``panels``), with alt text (``picture``), and comparisons of two routes to
   the same numbers (``agree``).
 - ``measured``: the measured results (``measured``) and small tables (``table``).
-- ``build``: notebooks from their text twins, ``python -m idviz.course.build``.
+- ``build``: notebooks from their text twins, ``python -m idviz.course.build``; ``results_table``: the README's results
+  from the result files.
 
 >>> from idviz.course import agree, check, panels, picture
 """
