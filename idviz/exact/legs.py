@@ -54,7 +54,7 @@ def shift(order: int, ratio: float) -> np.ndarray:
 
 
 def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarray:
-    """The stretch ρ^A = expm(A log ρ): what happens to a state when its window grows (E8).
+    """The stretch ρ^A = expm(A log ρ), which takes a state to a longer window (E7, E8).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarr
     ratio : float
         ρ = old window / new window, in (0, 1].
     method : {"merge", "expm"}
-        ``"merge"`` evaluates E8 with M Gauss nodes; ``"expm"`` is the independent route by ``scipy.linalg.expm``.
+        ``"merge"``: E8 with M Gauss nodes. ``"expm"``: the independent route by ``scipy.linalg.expm``.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def legs_project(signal, order: int, edges=None) -> np.ndarray:
     order : int
         M, 1 to 1024.
     edges : (T+1,) array, optional
-        Strictly increasing times, any origin; regular sampling if left out.
+        Strictly increasing times from any origin; regular sampling if left out.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def legs_merge(left, right, share: float) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _merge_matrix(order: int, share: float) -> np.ndarray:
-    """[stretch | shift], (M, 2M): a merge as one matrix product."""
+    """[stretch, shift] side by side, (M, 2M): a merge as one matrix product."""
     matrix = np.hstack([stretch(order, share), shift(order, share)])
     matrix.setflags(write=False)
     return matrix
