@@ -34,11 +34,11 @@ def order_of(order) -> int:
     return whole_number("order", order, 1, MAX_ORDER)
 
 
-def method_of(method: str, allowed: tuple[str, ...] = METHODS) -> str:
-    """``method`` if it is one of the allowed names."""
-    if method not in allowed:
-        raise ValueError(f"method must be one of {', '.join(allowed)}, not {method!r}")
-    return method
+def choice(name: str, value, allowed: tuple[str, ...]) -> str:
+    """``value`` if it is one of the allowed names."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
 
 
 def number_within(

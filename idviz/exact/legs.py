@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import increasing_edges, number_within, order_of, real_array, rows
+from idviz.exact.checks import choice, increasing_edges, number_within, order_of, real_array, rows
 from idviz.exact.legendre import basis_rows, cell_rows, gauss_nodes, legendre_basis
 
 _CELLS_AT_ONCE = 4096  # keeps the table of cell integrals in cache and memory flat for a million samples
@@ -76,12 +76,10 @@ def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarr
     """
     order = order_of(order)
     ratio = number_within("ratio", ratio, 0.0, 1.0, open_low=True)
-    if method == "expm":
+    if choice("method", method, ("merge", "expm")) == "expm":
         from scipy.linalg import expm
 
         return expm(legs_matrices(order)[0] * np.log(ratio))
-    if method != "merge":
-        raise ValueError(f"method must be one of merge, expm, not {method!r}")
     return np.tril(stretch(order, ratio))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idviz.exact.checks import keys_and_values, method_of, order_of, vectors, whole_number
+from idviz.exact.checks import METHODS, choice, keys_and_values, order_of, vectors, whole_number
 from idviz.exact.discrete import discrete_basis
 from idviz.exact.legendre import cell_rows
 from idviz.exact.legs import legs_project
@@ -67,7 +67,7 @@ def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -
     ValueError
         A bad order or method, shapes that do not fit, numbers that are not finite.
     """
-    order, method = order_of(order), method_of(method)
+    order, method = order_of(order), choice("method", method, METHODS)
     xi_k, v = keys_and_values(xi_k, v)
     tokens, r = xi_k.shape
     channels = np.concatenate([xi_k, v, np.ones((tokens, 1))], axis=1)
@@ -176,7 +176,7 @@ def impulse_responses(order: int, n_tokens: int, method: str = "exact") -> np.nd
         A bad order, number of tokens or method.
     """
     order, n_tokens = order_of(order), whole_number("n_tokens", n_tokens, 1)
-    method = method_of(method, ("exact", "bilinear", "backward_euler", "euler", "discrete"))
+    method = choice("method", method, (*METHODS, "discrete"))
     if method == "exact":
         return cell_rows(order, np.arange(n_tokens + 1) / n_tokens)
     if method == "discrete":

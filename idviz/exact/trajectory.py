@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import increasing_edges, method_of, order_of, real_array, rows, samples_seen, whole_number
+from idviz.exact.checks import METHODS, choice, increasing_edges, order_of, real_array, rows, samples_seen, whole_number
 from idviz.exact.legendre import cell_rows, gauss_nodes
 from idviz.exact.legs import legs_project, merge_many
 from idviz.exact.stepping import steps
@@ -43,7 +43,7 @@ def legs_trajectory(signal, order: int, *, method: str = "exact", edges=None, at
     """
     order = order_of(order)
     signal = rows("signal", signal)
-    method = method_of(method)
+    method = choice("method", method, METHODS)
     count = len(signal)
     seen = samples_seen(at, count)
     if method != "exact":
