@@ -224,7 +224,7 @@ def trace(model: nn.Module, tokens, *, layers=None, heads=None, positions=None, 
     mixers = mixers_of(model)
     chosen = indices("layers", range(len(mixers)) if layers is None else layers, len(mixers))
     for layer in chosen:
-        _interdomain(layer, mixers[layer])
+        with_core(layer, mixers[layer])
     ids = one_sequence(model, tokens)
     T = ids.shape[1]
     where = indices("positions", [T - 1] if positions is None else positions, T)
@@ -242,12 +242,13 @@ def trace(model: nn.Module, tokens, *, layers=None, heads=None, positions=None, 
 
 def trace_captured(seen: Capture, *, heads=None, positions=None, lags: int = 64) -> CoreTrace:
     """:func:`trace_core` of a captured layer; ``ValueError`` where it has no Interdomain core."""
-    mixer = _interdomain(seen.layer, seen.mixer)
+    mixer = with_core(seen.layer, seen.mixer)
     options = {"heads": heads, "positions": positions, "lags": lags, "keep_denominator": mixer.denominator}
     return trace_core(seen.q, seen.k, seen.v, mixer.core(), s=seen.s, **options)
 
 
-def _interdomain(layer: int, mixer: Mixer) -> InterdomainMixer:
+def with_core(layer: int, mixer: Mixer) -> InterdomainMixer:
+    """The mixer, if it is an Interdomain one; ``ValueError`` with the layer's number if it is not."""
     if not isinstance(mixer, InterdomainMixer):
         raise ValueError(f"layer {layer} has no Interdomain core to trace: it is a {type(mixer).__name__}")
     return mixer
