@@ -190,7 +190,8 @@ def _numpy(x: Tensor) -> np.ndarray:
 
 
 def _lengths(x: np.ndarray) -> np.ndarray:
-    return np.sqrt((x.real**2 + x.imag**2).sum(-1))
+    """‖x‖ over the last axis."""
+    return np.sqrt(sum(np.einsum("...d,...d", part, part) for part in (x.real, x.imag)))
 
 
 def _difference(ours: np.ndarray, wanted: np.ndarray) -> float:

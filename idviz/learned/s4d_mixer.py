@@ -30,7 +30,8 @@ def s4d_kernel_reference(core: Core, T: int) -> Tensor:
     Forms every power, N_s·T a channel. Where each mode stands for a conjugate pair, the kernel is twice this.
     """
     tau = torch.arange(whole_number("T", T, 0), device=core.a_bar.device)
-    return torch.einsum("cm,cmt->ct", core.w * core.b_bar, core.a_bar[..., None] ** tau).real
+    a_powers = torch.exp(core.a_bar.log()[..., None] * tau)  # (channels, N_s, T)
+    return torch.einsum("cm,cmt->ct", core.w * core.b_bar, a_powers).real
 
 
 def s4d_kernel(core: Core, T: int) -> Tensor:
