@@ -281,7 +281,7 @@ def _peak(form: Callable, where: Where) -> float:
 
 
 def rows(device: str = "cpu") -> Iterator[Row]:
-    """All rows of this part: on the CPU with one thread and with all cores, or on a card; S4D's kernel with one thread only."""
+    """All rows of this part: on the CPU with one thread and with all cores, or on a card."""
     chosen = pick_device(device)
     if chosen.type == "cuda":
         places = [(None, Where(chosen, torch.cuda.get_device_name(chosen)))]

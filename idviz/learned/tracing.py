@@ -134,7 +134,8 @@ def trace_core(
             f"more than {MOST_BYTES / 2**20:,.0f}: choose fewer heads, positions or lags"
         )
     given = None if s is None else np.broadcast_to(_numpy(s, complex), (H, T, M))[h][:, at]
-    trace = _trace_heads(*(_numpy(x, float)[h] for x in (q, k, v)), core, h, at, lags, given, keep_denominator)
+    queries, keys, values = (_numpy(x, float)[h] for x in (q, k, v))
+    trace = _trace_heads(queries, keys, values, core, h, at, lags, given, keep_denominator)
     for array in vars(trace).values():
         if array is not None:
             array.flags.writeable = False
