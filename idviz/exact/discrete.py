@@ -54,23 +54,7 @@ def discrete_basis(order: int, n_tokens: int) -> np.ndarray:
 def discrete_compress(xi_k, v, order: int) -> CompressedState:
     """The state under E14's basis: at M = N its ratio readout is full kernel attention, to machine precision.
 
-    Parameters
-    ----------
-    xi_k : (N, r) array
-        Key features, oldest first.
-    v : (N, d) array
-        Values.
-    order : int
-        M, 1 to N.
-
-    Returns
-    -------
-    CompressedState, with the method "discrete"
-
-    Raises
-    ------
-    ValueError
-        An order over N, shapes that do not fit, numbers that are not finite.
+    Arguments and errors as for :func:`idviz.exact.compress`, but M is at most N; the state's method is "discrete".
     """
     xi_k, v = keys_and_values(xi_k, v)
     tokens = len(v)

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from idviz.needs import needed
-from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape
+from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, trained
 
 MOST_PROMPT, MOST_NEW = 256, 200
 PROMPT = "FIRST LORD\nThe night is long, my friend, and yet"  # ours
@@ -78,8 +78,8 @@ class GenerateResult:
 
 @lru_cache(maxsize=24)
 def _generation(model: str, prompt: tuple[int, ...], temperature: float, seed: int, length: int):
-    decoder = needed("idviz.lab.models").shared(model).decoder
-    return needed("idviz.lab.probing").watch(decoder, prompt, length, temperature=temperature, seed=seed, top=SHOWN)
+    watch = needed("idviz.lab.probing").watch
+    return watch(trained(model).decoder, prompt, length, temperature=temperature, seed=seed, top=SHOWN)
 
 
 def generation(model: str, prompt: tuple[int, ...], temperature: float, seed: int, length: int):
@@ -94,14 +94,14 @@ def _kinds(model: str):
 
     To a state of fixed size the other kind is a softmax cache; to a softmax cache, an Interdomain state.
     """
-    own = needed("idviz.lab.models").shared(model).decoder
+    own = trained(model).decoder
     other = "interdomain" if own.config.mixer == "softmax" else "softmax"
     alike = ("dim", "depth", "heads")
     for name, config in bundled().items():
         if config["mixer"] == other and all(config[part] == getattr(own.config, part) for part in alike):
-            return own, needed("idviz.lab.models").shared(name).decoder
-    config = replace(own.config, mixer=other, mixer_options={})  # none is bundled: one without weights
-    return own, needed("idviz.learned.presets").meta(config)
+            return own, trained(name).decoder
+    unbundled = replace(own.config, mixer=other, mixer_options={})
+    return own, needed("idviz.learned.presets").meta(unbundled)  # without weights: enough to count
 
 
 def kept(model: str, tokens: int) -> tuple[int, int]:
@@ -134,10 +134,9 @@ def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResul
     if len(start) > MOST_PROMPT:
         raise ValueError(f"The prompt has {len(start):,} tokens; at most {MOST_PROMPT} can be read here.")
     text = generation(model, start, temperature, seed, length)
-    trained = needed("idviz.lab.models").shared(model)
     read = text.prompt + token
     at, own, other, equal = curves(model, len(start) + length)
-    limit = trained.trained_at
+    limit = trained(model).trained_at
     longer = f"{model} was trained on {limit} tokens at a time; this text is longer, {read} tokens."
     chosen = None
     if token < length:
@@ -146,7 +145,7 @@ def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResul
         chosen = (_label(model, following), int(place[0]) if len(place) else None, float(text.probability[read]))
     return GenerateResult(
         model=model,
-        mixer=trained.mixer,
+        mixer=trained(model).mixer,
         other_mixer=_kinds(model)[1].config.mixer,
         temperature=temperature,
         seed=seed,

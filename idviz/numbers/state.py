@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from idviz.needs import needed
-from idviz.numbers.trained_models import encoded, pieces, shape
+from idviz.numbers.trained_models import encoded, pieces, shape, trained
 
 MOST_TOKENS = 256
 NEAR = 16  # tokens back that count as near, in words and in the picture
@@ -121,15 +121,15 @@ def play(model: str) -> str:
 
     Raises ``ValueError`` where the plays are not installed, or the model has read some of every play.
     """
-    trained = needed("idviz.lab.models").shared(model)
-    if not trained.held_out:
+    own = trained(model)
+    if not own.held_out:
         raise ValueError(f"{model} has read a part of every text; there is no play that it never read.")
-    title = trained.held_out[0]
+    title = own.held_out[0]
     documents = {document.name: document.text for document in needed("idviz.lab.corpus").plays()}
     if title not in documents:
         raise ValueError(f"{title!r} was kept from {model}'s training, but is not among the installed plays.")
     opening = encoded(model, documents[title][:2000])[: MOST_TOKENS - 16]
-    return trained.tokenizer.decode(opening).rstrip("\ufffd")
+    return own.tokenizer.decode(opening).rstrip("\ufffd")
 
 
 def text_of(model: str, passage: str, text: str) -> str:
@@ -149,7 +149,7 @@ def token_count(model: str, passage: str, text: str) -> int:
 
 @lru_cache(maxsize=24)
 def _probe(model: str, tokens: tuple[int, ...], layer: int):
-    return needed("idviz.lab.probing").read_layer(needed("idviz.lab.models").shared(model).decoder, tokens, layer - 1)
+    return needed("idviz.lab.probing").read_layer(trained(model).decoder, tokens, layer - 1)
 
 
 def probe(model: str, tokens: tuple[int, ...], layer: int):
@@ -219,5 +219,5 @@ def _beside(
 
 @lru_cache(maxsize=16)
 def _state_numbers(model: str, layer: int) -> int:
-    mixer = needed("idviz.lab.models").shared(model).decoder.blocks[layer - 1].mixer
+    mixer = trained(model).decoder.blocks[layer - 1].mixer
     return mixer.state_size(1) // mixer.heads

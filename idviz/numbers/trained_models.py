@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from idviz.lab import results
 from idviz.needs import needed
 from idviz.numbers.measured import MIXERS, mixer_name
+
+if TYPE_CHECKING:
+    from idviz.lab.models import TrainedModel
 
 FOLDER = results.FOLDER.parent
 
@@ -35,6 +38,11 @@ def shape(name: str) -> dict[str, Any]:
     if name not in bundled():
         raise ValueError(f"Model {name!r} is not in this installation; there are {', '.join(bundled()) or 'none'}.")
     return bundled()[name]
+
+
+def trained(name: str) -> TrainedModel:
+    """The model itself with its training's facts, loaded once; needs PyTorch."""
+    return needed("idviz.lab.models").shared(name)
 
 
 @lru_cache(maxsize=8)
