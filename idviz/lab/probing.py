@@ -12,7 +12,7 @@ from torch import Tensor
 
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, s4d_kernel
-from idviz.learned.capture import Capture, capture
+from idviz.learned.capturing import Capture, capture
 from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.generate import PIECE, generate, pick
 from idviz.learned.tracing import trace_captured, with_core

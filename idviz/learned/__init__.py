@@ -23,7 +23,7 @@ A layer looked into (E16, E17)
     weights, token weights; mode_kernels, lag_kernel
 """
 
-from idviz.learned.capture import Capture, capture
+from idviz.learned.capturing import Capture, capture
 from idviz.learned.chunked import interdomain_chunked
 from idviz.learned.decoder import Decoder, DecoderConfig, build, pick_device
 from idviz.learned.features import FeatureMap, ShortConvolution, normalise

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idviz.learned.capture import Capture, capture_each, mixers_of, one_sequence
+from idviz.learned.capturing import Capture, capture_each, mixers_of, one_sequence
 from idviz.learned.checks import indices, whole_number
 from idviz.learned.forms import Core
 from idviz.learned.interdomain_mixer import InterdomainMixer
