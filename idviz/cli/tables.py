@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -12,6 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.words import count, file_size, share
+
+if TYPE_CHECKING:
+    from idviz.learned.presets import SizeRow
 
 NONE = "–"
 
@@ -161,6 +166,30 @@ def cost(found: dict) -> None:
     rows = [(row["model"], f"{row['training_tokens_per_second']:,.0f}") for row in found["rows"]]
     batch, tokens = found["rows"][0]["batch"], found["rows"][0]["tokens"]
     table(f"Training, {batch} windows of {tokens} tokens a step", ("model", "tokens a second"), rows)
+
+
+def sizes(decoders: Iterable[SizeRow]) -> None:
+    """The scales, each with every mixer: parameters and state."""
+    rows: list[Sequence[str]] = []
+    for scale, group in groupby(decoders, key=lambda row: row.scale):
+        of_scale = list(group)
+        config, tokens = of_scale[0].config, of_scale[0].tokens
+        about = (
+            f"{scale}, {config.depth} layers",
+            f"d = {config.dim}",
+            f"{config.heads} heads, M = {config.mixer_options['modes']}",
+            f"{config.vocabulary:,} tokens",
+        )
+        for what, row in zip(about, of_scale, strict=True):
+            numbers = f"{row.parameters:,}", f"{row.parameters / row.nominal:.1%}"
+            rows.append((what, row.mixer, *numbers, f"{row.config.feedforward:,}", f"{row.state:,}"))
+        rows.append([""] * 6)
+    headings = ("scale", "mixer", "parameters", "nominal", "SwiGLU", "state")
+    table("Decoder sizes, each for every mixer", headings, rows[:-1], left=2)
+    say(
+        f"State: real numbers per sequence and layer after {tokens:,} tokens, the convolutions' pasts excluded. "
+        "interdomain H·2M·(d_k+d_v), s4d d·2N_s with N_s = 2M, softmax 2·T·d, linear H·d_k·d_v."
+    )
 
 
 def _spread(value: float | None) -> str:

@@ -90,7 +90,7 @@ def test_bad_presets_are_named(arguments, options, message):
 
 
 def test_the_command_prints_every_number_whole(rows, monkeypatch):
-    monkeypatch.setattr(presets, "sizes", lambda tokens: iter(rows))
+    monkeypatch.setattr(presets, "sizes", lambda: iter(rows))
     done = CliRunner().invoke(app, ["sizes"])
     assert done.exit_code == 0
     assert "…" not in done.output
