@@ -111,7 +111,7 @@ def bench(
 @app.command()
 def sizes() -> None:
     """Print the decoder's sizes: parameters and state of every mixer at every scale."""
-    with plainly("the learned half", extras="learned"):
+    with plainly("the learned half"):
         from idviz.learned.presets import print_sizes
 
         print_sizes()

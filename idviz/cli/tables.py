@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -12,6 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.words import count, file_size, share
+
+if TYPE_CHECKING:
+    from idviz.lab.models import BundledModel
 
 NONE = "–"
 
@@ -34,21 +38,21 @@ def say(text: str) -> None:
     typer.echo(text)
 
 
-def models(found: list[dict]) -> None:
-    """Of bundles: each a name, its model.json, parameters and bytes."""
+def models(bundled: Sequence[BundledModel]) -> None:
+    """The models that idviz carries."""
     rows = []
-    for one in found:
-        about, known = one["about"], "loss" in one["about"]
+    for model in bundled:
+        about, known = model.about, "loss" in model.about
         rows.append(
             (
-                one["name"],
+                model.name,
                 about["decoder"]["mixer"],
-                f"{one['parameters']:,}",
+                f"{model.parameters:,}",
                 f"{about['training']['tokens']:,}",
                 f"{about['tokens_seen'] / 1e6:.1f} M",
                 f"{about['loss']:.3f}" if known else NONE,
                 f"{about['perplexity_per_token']:.2f}" if known else NONE,
-                file_size(one["bytes"]),
+                file_size(model.bytes),
             )
         )
     headings = ("model", "mixer", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")

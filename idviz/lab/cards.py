@@ -1,4 +1,4 @@
-"""A model's card (README.md): what it is, how it came about, what it scores. Every figure is from its model.json."""
+"""A model's card (README.md): what it is, how it was trained, what it scores. All numbers are from its model.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
 
 
 def card(name: str, about: dict) -> str:
-    """The card's Markdown, of a bundle's name and what its model.json holds."""
+    """The card in Markdown, from a bundle's name and the contents of its model.json."""
     settings, decoder = TrainingConfig(**about["training"]), DecoderConfig(**about["decoder"])
     parameters = meta(decoder).parameter_count()
     options = ", ".join(f"{key} = {_list(value)}" for key, value in decoder.mixer_options.items())
@@ -51,7 +51,7 @@ nothing, and may repeat what is harsh or unjust in it.
 ```python
 import idviz.lab
 
-model = idviz.lab.load("{name}")
+model = idviz.lab.load_model("{name}")
 print(model.tokenizer.decode([*model.decoder.generate(model.tokenizer.encode("\\n"), 100, temperature=0.8)]))
 ```
 On the command line: `idviz generate {name}`, `idviz evaluate {name}`. The folder's path does in place of the name.

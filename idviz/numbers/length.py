@@ -197,4 +197,4 @@ def _measure(text: str, progress) -> dict:
     longest = min(max(at, tokens - TARGETS), LONGEST * at)
     contexts = {*lengths.default_contexts(at, longest=longest), longest}  # as far as the text goes
     targets = min(TARGETS, tokens - longest)
-    return lengths.measure(trained, text, contexts, targets=targets, progress=progress)
+    return lengths.measure_lengths(trained, text, contexts, targets=targets, progress=progress)

@@ -96,7 +96,7 @@ def losses(folder: Path) -> list[float]:
 
 
 def weights(folder: Path) -> dict:
-    return checkpoint.read(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
+    return checkpoint.read_checkpoint(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
 
 
 def assert_same_run(one: Path, other: Path) -> None:
@@ -226,7 +226,7 @@ def test_resume_in_a_new_process_is_bit_for_bit(settings, tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Stream, "batch", drawn)
         assert training.train(settings, halved, quiet=True).step == 10
-    kept = checkpoint.read(checkpoint.latest(halved / runs.CHECKPOINTS)).state["data"]
+    kept = checkpoint.read_checkpoint(checkpoint.latest(halved / runs.CHECKPOINTS)).state["data"]
     assert kept["step"] == 10
     assert kept["block"] > 0  # past the first block, so that going on has to find its place
     code = "import sys, torch; torch.set_num_threads(1); from idviz.lab.training import resume\n"
@@ -254,12 +254,12 @@ def test_two_processes_share_every_batch_out(settings, tmp_path):
 def test_a_run_says_where_its_text_is_from_and_refuses_another(settings, files, tmp_path):
     folder = tmp_path / "run"
     training.train(replace(settings, steps=3), folder, quiet=True)
-    again = config.load(folder / runs.CONFIG)
+    again = config.load_config(folder / runs.CONFIG)
     assert (again.text, again.stream) == (settings.text, settings.stream)
     about = json.loads((folder / runs.RUN).read_text())
     assert about["training_tokens"] is None
     assert about["validation_tokens"] == len(runs.load_data(settings).validation)
-    assert models.load(folder).held_out == ()
+    assert models.load_model(folder).held_out == ()
     toml = folder / runs.CONFIG
     toml.write_text(toml.read_text().replace("block = 16", "block = 17"))
     with pytest.raises(ValueError, match="is no longer the text"):
@@ -307,9 +307,7 @@ def test_no_network_is_said_plainly(settings):
 
 def test_a_missing_package_is_named_with_its_extra(settings, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(
-        ValueError, match=r"needs the package datasets: pip install -c constraints\.txt 'idviz\[scale\]'"
-    ):
+    with pytest.raises(ValueError, match=r"needs the package datasets, .*: pip install 'idviz\[scale\]'"):
         runs.load_data(settings)
 
 
@@ -334,16 +332,16 @@ def test_bad_settings_are_refused_by_name(settings, values, says):
 def test_paths_start_from_the_configs_folder_and_the_hub_is_no_path(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('text = "data/*.parquet"\n[stream]\ncolumn = "body"\n')
-    found = config.load(path)
+    found = config.load_config(path)
     assert (found.text, found.stream_options.column) == (str(tmp_path / "data" / "*.parquet"), "body")
     path.write_text(replace(found, text="hub:owner/name").to_toml())
-    assert config.load(path) == replace(found, text="hub:owner/name")
+    assert config.load_config(path) == replace(found, text="hub:owner/name")
     with pytest.raises(ValueError, match="is a stream, for training alone"):
         corpus.documents("hub:owner/name")
 
 
 def test_the_example_for_fineweb_edu_is_a_configuration():
-    run = config.load(Path(config.__file__).parent / "recipes" / "fineweb-edu.toml")
+    run = config.load_config(Path(config.__file__).parent / "recipes" / "fineweb-edu.toml")
     assert run.text == "hub:HuggingFaceFW/fineweb-edu"
     assert run.scale == "125M"
     assert run.decoder(run.vocabulary).vocabulary == 32_000
