@@ -12,6 +12,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -59,7 +60,7 @@ def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen:
     weights = {bare(name): tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     save_file(weights, unfinished / WEIGHTS)
     torch.save(state, unfinished / STATE)
-    inner = model
+    inner: Any = model
     while not isinstance(inner, Decoder):
         inner = getattr(inner, "_orig_mod", None) or inner.module
     about = {"format": _FORMAT, "step": step, "tokens_seen": tokens_seen, "decoder": inner.config.to_dict()}

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ def measure_cost(
     for model in models:
         speed = training_speed(model.decoder, batch, tokens, steps)
         tell(next(done), total)
-        row = {"mixer": model.mixer, "model": model.name, "parameters": model.decoder.parameter_count()}
+        row: dict[str, Any] = {"mixer": model.mixer, "model": model.name, "parameters": model.decoder.parameter_count()}
         row |= {"training_tokens_per_second": round(speed, 1), "batch": batch, "tokens": tokens, "decode": []}
         for place in decoding(model.decoder, positions, repeats):
             row["decode"].append(place)

@@ -7,6 +7,7 @@ import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,7 +70,7 @@ def measure_lengths(
     """
     models, text = [*models], own_text(text) if isinstance(text, str) else text
     tokens = _shared_tokens(models, text)
-    asked = {"contexts": _contexts(models, contexts, len(tokens)), "targets": targets, "seed": seed}
+    asked: dict[str, Any] = {"contexts": _contexts(models, contexts, len(tokens)), "targets": targets, "seed": seed}
     folder = None if keep is None else _writable(Path(keep))
     rows, parts, counted_in = [], len(models) + unigram, None
     for n, model in enumerate(models):
@@ -192,7 +193,7 @@ def _read(file: Path) -> LengthCurve:
 
 
 def _write(curve: LengthCurve, file: Path) -> None:
-    arrays = {"contexts": curve.contexts, "targets": curve.targets, "losses": curve.losses}
+    arrays: dict[str, Any] = {"contexts": curve.contexts, "targets": curve.targets, "losses": curve.losses}
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}.partial")
     with partial.open("wb") as stream:

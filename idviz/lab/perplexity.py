@@ -126,7 +126,8 @@ class LengthCurve:
             rows.append(self.losses[self.contexts.index(value)])
         difference = rows[0] - rows[1]
         ends = bootstrap(difference, np.ones(difference.size), **options)
-        return tuple(perplexity(float(x)) for x in (math.fsum(difference) / difference.size, *ends))
+        low, high = (perplexity(float(end)) for end in ends)
+        return perplexity(math.fsum(difference) / difference.size), low, high
 
     def to_dict(self, **options) -> dict:
         """One row for each context, and how they were measured, for JSON; options go to :meth:`interval`."""

@@ -251,7 +251,7 @@ class NeedleTask:
         A number out of range. When drawing: a context too short for needle and question, a haystack shorter than that.
     """
 
-    encode: Callable[[str], Sequence[int]]
+    encode: Callable[[str], Sequence[int] | np.ndarray]
     context: int
     depth: float = 0.5
     cue: str = "\nThe secret number is "

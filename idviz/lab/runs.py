@@ -82,15 +82,15 @@ def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data |
     kept = sum(map(len, (*texts[0], *texts[1]))) <= KEPT  # a study asks for the same again and again
     learn, encode = (_learned, _encoded) if kept else (_learned.__wrapped__, _encoded.__wrapped__)
     words = Tokenizer.load(source) if source else learn(texts[0], settings.vocabulary)
-    parts = [encode(words, part).copy() for part in texts]
-    if len(parts[0]) < settings.tokens + 1:
+    tokens, held_out = (encode(words, part).copy() for part in texts)
+    if len(tokens) < settings.tokens + 1:
         raise ValueError(
-            f"text {settings.text!r}: the training part has {len(parts[0])} tokens; windows of tokens = "
+            f"text {settings.text!r}: the training part has {len(tokens)} tokens; windows of tokens = "
             f"{settings.tokens} need at least {settings.tokens + 1}"
         )
-    if len(parts[1]) < 2:
-        raise ValueError(f"text {settings.text!r}: the held-out part has {len(parts[1])} tokens; at least 2 are needed")
-    return Data(*parts, words, settings)
+    if len(held_out) < 2:
+        raise ValueError(f"text {settings.text!r}: the held-out part has {len(held_out)} tokens; at least 2 are needed")
+    return Data(tokens, held_out, words, settings)
 
 
 @lru_cache(maxsize=1)

@@ -30,25 +30,26 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     Raises
     ------
     ValueError
-        The text is no longer the one that the run was trained on.
+        There is no checkpoint yet, or the text is no longer the one that the run was trained on.
     """
-    settings = load_config(folder / runs.CONFIG)
+    settings, newest = load_config(folder / runs.CONFIG), checkpoint.latest(folder / runs.CHECKPOINTS)
+    if newest is None:
+        raise ValueError(f"folder {str(folder)!r} holds a run without a checkpoint yet")
     about = json.loads((folder / runs.RUN).read_text("utf-8"))
     data = runs.load_data(settings, folder / runs.TOKENIZER)
     if data.fingerprint != about["text_sha256"]:
         raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
-    newest = checkpoint.latest(folder / runs.CHECKPOINTS)
-    model = checkpoint.decoder(newest, device=device)
+    model, window = checkpoint.decoder(newest, device=device), min(settings.tokens, len(data.validation) - 1)
     key = {
         "format": _FORMAT,
         "checkpoint": newest.name,
         "weights_sha256": hashlib.sha256((newest / checkpoint.WEIGHTS).read_bytes()).hexdigest(),
         "held_out_sha256": hashlib.sha256(data.validation.tobytes()).hexdigest(),
-        "window": min(settings.tokens, len(data.validation) - 1),
+        "window": window,
     }
     measured = _kept(folder / SCORE, key)
     if measured is None:
-        measured = score_dict(score(model, data.validation, key["window"]), data.validation, data.tokenizer)
+        measured = score_dict(score(model, data.validation, window), data.validation, data.tokenizer)
         with contextlib.suppress(OSError):  # a run on a disk that is read-only is scored every time
             checkpoint.write_text(folder / SCORE, json.dumps({"key": key, "score": measured}, indent=1) + "\n")
     metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import count, islice
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,12 @@ def open_rows(text: str, options: StreamOptions):
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # it would tell the hub even about files of one's own
     if text.startswith(HUB):
         name = text.removeprefix(HUB)
-        where = {"path": name, "name": options.config, "split": options.split, "revision": options.revision}
+        where: dict[str, Any] = {
+            "path": name,
+            "name": options.config,
+            "split": options.split,
+            "revision": options.revision,
+        }
     else:
         files = sorted(glob.glob(text, recursive=True))
         if not files:

@@ -25,8 +25,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from idviz.lab import checkpoint, corpus
-from idviz.lab.config import TrainingConfig, load_config
+from idviz.lab import checkpoint
+from idviz.lab.config import TrainingConfig, load_config, relative_to
 from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.runs import CHECKPOINTS, CONFIG, METRICS, TOKENIZER, Metrics, begin, load_data
 from idviz.learned import Decoder, build, pick_device
@@ -82,10 +82,9 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
         The loss or the gradient is NaN or infinite.
     """
     folder = Path(folder)
-    paths = {"text": settings.text, "tokenizer": settings.tokenizer}
-    settings = replace(  # the copy beside the results is read from another folder
-        settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and corpus.is_path(path)}
-    )
+    values = settings.to_dict()
+    relative_to(values, Path())  # whole paths: the copy beside the results is read from another folder
+    settings = TrainingConfig(**values)
     with _accelerator(settings) as accelerator:
         if folder.exists() and (not folder.is_dir() or any(not _unfinished(path) for path in folder.iterdir())):
             raise ValueError(

@@ -39,6 +39,8 @@ class Unigram(nn.Module):
         self.vocabulary = V
         self.register_buffer("log_p", (counts / counts.sum()).log())
 
+    log_p: Tensor
+
     @property
     def device(self) -> torch.device:
         return self.log_p.device

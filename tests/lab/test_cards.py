@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from idviz.lab import cards, models
+from idviz.lab import bundling, cards, models
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_what_was_not_measured_is_not_claimed(about):
 
 
 def test_written_beside_its_model(tmp_path, small_runs, about):
-    folder = models.bundle(small_runs["softmax"], "small", tmp_path, loss=2.0)
+    folder = bundling.bundle(small_runs["softmax"], "small", tmp_path, loss=2.0)
     assert cards.write(folder) == folder / "README.md"
     said = (folder / "README.md").read_text("utf-8")
     assert said == cards.card("small", models.read_about(folder))
