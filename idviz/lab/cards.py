@@ -27,7 +27,7 @@ def card(name: str, about: dict) -> str:
     options = ", ".join(f"{key} = {_list(value)}" for key, value in decoder.mixer_options.items())
     return f"""# {name}
 
-A small decoder in the style of Llama, made to be looked into. Its token mixer is {KINDS[decoder.mixer]}.
+A small decoder in the style of Llama, made for looking inside. Its token mixer is {KINDS[decoder.mixer]}.
 
 | | |
 | --- | --- |
@@ -43,9 +43,9 @@ A small decoder in the style of Llama, made to be looked into. Its token mixer i
 {_training(about, settings)}
 
 ## What it is for, and what not
-For pictures and lessons: to see what a state holds, how loss depends on the context, what a query adds. It was trained
-on little text, knows nothing about the world and should inform nobody. It writes what resembles its text and means
-nothing, and may repeat what is harsh or unjust in it.
+It is for pictures and lessons: to see what a state holds, how loss depends on the context, what a query adds. It was
+trained on little text and knows nothing about the world. What it writes resembles its text, means nothing, and may
+repeat what is harsh or unjust there. Do not take information from it.
 
 ## How to load it
 ```python
@@ -54,7 +54,7 @@ import idviz.lab
 model = idviz.lab.load_model("{name}")
 print(model.tokenizer.decode([*model.decoder.generate(model.tokenizer.encode("\\n"), 100, temperature=0.8)]))
 ```
-On the command line: `idviz generate {name}`, `idviz evaluate {name}`. The folder's path does in place of the name.
+On the command line: `idviz generate {name}`, `idviz evaluate {name}`. A folder's path works in place of the name.
 """
 
 

@@ -30,7 +30,7 @@ def _as_whole(value: Any) -> Any:
 # -- types of keys ----------------------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True)
 class Allowed:
-    """What a key may be, in words; where it is left out, they follow from the key's type and bounds."""
+    """What a key may be, in words; without it, the words follow from the key's type and bounds."""
 
     words: str
 
@@ -106,10 +106,10 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def _sentence(error: ValidationError, fields: dict[str, FieldInfo], given: dict[str, Any], table: str) -> str:
-    """The first of pydantic's errors in our words, unknown keys before wrong values."""
+    """The first of pydantic's errors in our words; unknown keys come before wrong values."""
     wrong = min(error.errors(include_url=False), key=lambda wrong: wrong["type"] != "unexpected_keyword_argument")
     place = wrong["loc"]
-    if not place:  # of a check that looks at several fields, which says it in our words already
+    if not place:  # a check of several keys together, whose words are ours already
         return str(wrong["ctx"]["error"])
     key = place[0] if isinstance(place[0], str) else [*fields, "…"][min(place[0], len(fields))]
     if key not in fields:
