@@ -33,8 +33,9 @@ from idviz.course import LOOK, check, measured, panels, picture, table
 from idviz.explore.pages import length
 from idviz.figures.style import INTERDOMAIN, SOFTMAX
 from idviz.lab import corpus, lengths, models
-from idviz.lab.perplexity import length_curve, perplexity, score
+from idviz.lab.perplexity import length_curve, score
 from idviz.lab.unigram import Unigram
+from idviz.lab.units import perplexity
 from idviz.learned import rope_table
 from idviz.numbers import paper
 from idviz.numbers.length import SPEECH, LengthResult, curves

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from idviz.lab.units import bootstrap, in_units, perplexity
+from idviz.lab.units import bootstrap, perplexity
 from idviz.learned.checks import as_tokens, seed_of, whole_number
 from idviz.learned.decoder import check_vocabulary
 
-__all__ = ["LengthCurve", "Score", "bootstrap", "in_units", "length_curve", "perplexity", "score"]
+__all__ = ["LengthCurve", "Score", "length_curve", "score"]
 
 PIECE = 1024  # tokens of a long window that are read at once, so that memory stays flat
 Progress = Callable[[int, int], None]  # tokens read so far, tokens in all

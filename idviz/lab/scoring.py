@@ -11,8 +11,9 @@ import numpy as np
 
 from idviz.lab import checkpoint, runs
 from idviz.lab.config import load_config
-from idviz.lab.perplexity import Score, in_units, score
+from idviz.lab.perplexity import Score, score
 from idviz.lab.tokenizer import Tokenizer
+from idviz.lab.units import in_units
 
 SCORE = "score.json"
 _FORMAT = 1

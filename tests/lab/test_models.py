@@ -158,6 +158,15 @@ def test_idviz_carries_models_and_they_are_small():
     assert sum(file.stat().st_size for file in files) <= LIMIT
 
 
+def test_the_list_of_models_says_what_is_in_them():
+    rows = models.bundled_models()
+    assert [row.name for row in rows] == list(models.names())
+    for row in rows:
+        model = models.shared(row.name)
+        assert (row.about, row.parameters) == (model.about, model.decoder.parameter_count())
+        assert row.bytes > 4 * row.parameters  # float32, and the rest
+
+
 @pytest.mark.parametrize("name", models.names())
 def test_carried_model(name):
     model = models.shared(name)
