@@ -24,7 +24,7 @@ def test_every_extra_brings_what_it_is_said_to_bring(package):
 
 def test_a_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(needs.NotInstalled, match="^The stream needs the package datasets, which is not"):
+    with pytest.raises(needs.NotInstalled, match=r"^The stream needs the package datasets, which is not"):
         needs.needed("datasets", "The stream")
     assert needs.needed("json").loads("3") == 3
     with pytest.raises(ModuleNotFoundError):  # an error of ours, nothing that pip brings

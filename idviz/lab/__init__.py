@@ -20,31 +20,10 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=[
-        "bundling",
-        "cards",
-        "checkpoint",
-        "config",
-        "corpus",
-        "cost",
-        "evaluation",
-        "lengths",
-        "models",
-        "optimiser",
-        "perplexity",
-        "probing",
-        "recall",
-        "recall_study",
-        "results",
-        "runs",
-        "scoring",
-        "streaming",
-        "study",
-        "tokenizer",
-        "training",
-        "unigram",
-        "units",
-    ],
+    submodules=(
+        "bundling cards checkpoint config corpus cost evaluation lengths models optimiser perplexity probing recall "
+        "recall_study results runs scoring streaming study tokenizer training unigram units validation"
+    ).split(),
     submod_attrs={
         "bundling": ["add_model"],
         "cards": ["card"],

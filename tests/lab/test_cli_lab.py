@@ -17,10 +17,7 @@ from typer.testing import CliRunner
 from idviz import needs
 from idviz.cli import app
 from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training
-from tests.lab.test_recall_study import TOML as RECALL
-from tests.lab.test_study import TOML as STUDY
-
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+from tests.lab.small import ENVIRONMENT, RECALL, STUDY
 
 
 def run(*arguments):

@@ -12,7 +12,7 @@ from idviz.lab import evaluation, lengths, models
 from idviz.lab.corpus import Document
 from idviz.lab.evaluation import Text
 from idviz.lab.perplexity import length_curve, score
-from tests.lab.conftest import words
+from tests.lab.small import words
 
 CONTEXTS = (2, 8, 16, 40)
 

@@ -11,51 +11,21 @@ from idviz.lab import recall_study
 from idviz.lab.recall import RecallTask, recall_accuracy
 from idviz.lab.recall_study import RecallTraining, learn
 from idviz.lab.training import NotFinite
+from tests.lab.small import RECALL
 
 TINY = RecallTraining(dim=32, heads=2, depth=2, feedforward=32, batch=32, steps=150, warmup=10, learning_rate=1e-2)
 TASK = RecallTask(pairs=1, keys=4, values=4)
-
-TOML = """
-title = "Two mixers recall"
-seeds = [0, 1]
-
-[task]
-keys = 8
-values = 8
-pairs = [1, 2]
-distance = [0, 3]
-
-[training]
-dim = 16
-depth = 1
-heads = 2
-feedforward = 16
-batch = 4
-steps = 3
-warmup = 1
-
-[evaluation]
-pairs = [1, 2]
-distance = [0, 5]
-sequences = 8
-
-[variants.interdomain]
-mixer_options = { modes = 2 }
-
-[variants.softmax]
-mixer = "softmax"
-"""
 
 
 @pytest.fixture
 def toml(tmp_path):
     path = tmp_path / "two.toml"
-    path.write_text(TOML)
+    path.write_text(RECALL)
     return path
 
 
 def test_a_whole_number_may_be_written_as_4e3(toml):
-    toml.write_text(TOML.replace("steps = 3", "steps = 3e0"))
+    toml.write_text(RECALL.replace("steps = 3", "steps = 3e0"))
     settings = recall_study.load_recall_study(toml).variants["softmax"]
     assert settings.steps == 3 and isinstance(settings.steps, int)
 
@@ -126,7 +96,7 @@ def test_results_of_another_study_are_not_mixed_in(toml, tmp_path, old, new):
     out = tmp_path / "out"
     recall_study.run(recall_study.load_recall_study(toml), out, part=(1, 4))
     kept = (out / "interdomain-0.json").read_text()
-    toml.write_text(TOML.replace(old, new))
+    toml.write_text(RECALL.replace(old, new))
     with pytest.raises(ValueError, match=r"interdomain-0\.json' holds a run of another configuration"):
         recall_study.run(recall_study.load_recall_study(toml), out)
     assert (out / "interdomain-0.json").read_text() == kept
@@ -169,7 +139,7 @@ def test_a_damaged_result_is_named(toml, tmp_path):
     ],
 )
 def test_wrong_studies_are_refused_by_name(toml, old, new, says):
-    toml.write_text(TOML.replace(old, new))
+    toml.write_text(RECALL.replace(old, new))
     with pytest.raises(ValueError, match=says):
         recall_study.load_recall_study(toml)
 

@@ -18,15 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from idviz.lab import checkpoint, config, corpus, models, runs, streaming, training
 from idviz.lab.config import TrainingConfig
 from idviz.lab.streaming import END, Stream
+from tests.lab import small
+from tests.lab.small import ENVIRONMENT, WORDS, assert_same_run, losses
 
-torch.set_num_threads(1)
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-WORDS = "when shall we three meet again in thunder lightning or rain the hurlyburly is done battle lost and won".split()
 HELD_OUT = 10
 
 
@@ -71,38 +69,7 @@ def files(documents, tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture
 def settings(files) -> TrainingConfig:
-    return TrainingConfig(
-        text=files["parquet"],
-        stream={"held_out": HELD_OUT, "block": 16, "tokenizer_documents": 50},
-        vocabulary=300,
-        dim=32,
-        depth=2,
-        heads=2,
-        feedforward=32,
-        mixer_options={"modes": 4},
-        tokens=32,
-        batch=4,
-        steps=20,
-        warmup=3,
-        save_every=10,
-        validate_every=10,
-        validation_windows=4,
-        device="cpu",
-    )
-
-
-def losses(folder: Path) -> list[float]:
-    return [json.loads(line)["loss"] for line in (folder / runs.METRICS).read_text().splitlines()]
-
-
-def weights(folder: Path) -> dict:
-    return checkpoint.read_checkpoint(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
-
-
-def assert_same_run(one: Path, other: Path) -> None:
-    assert losses(one) == losses(other)
-    here, there = weights(one), weights(other)
-    assert all(torch.equal(here[name], there[name]) for name in here)
+    return small.settings(files["parquet"], stream={"held_out": HELD_OUT, "block": 16, "tokenizer_documents": 50})
 
 
 def an_epoch(stream: Stream) -> list[np.ndarray]:

@@ -14,40 +14,13 @@ import pytest
 
 from idviz.lab import checkpoint, recall_study, runs, study, training
 from idviz.lab import config as configs
-
-TOML = """
-title = "Two mixers"
-seeds = [0, 3]
-
-[training]
-text = "{text}"
-vocabulary = 300
-dim = 16
-depth = 1
-heads = 2
-feedforward = 16
-tokens = 16
-batch = 2
-steps = 4
-warmup = 1
-save_every = 2
-validate_every = 2
-validation_windows = 2
-device = "cpu"
-mixer_options = {{ rope = false }}
-
-[variants.interdomain]
-mixer_options = {{ modes = 2 }}
-
-[variants.softmax]
-mixer = "softmax"
-"""
+from tests.lab.small import STUDY
 
 
 @pytest.fixture
 def toml(tmp_path, small_text):
     path = tmp_path / "two.toml"
-    path.write_text(TOML.format(text=small_text))
+    path.write_text(STUDY.format(text=small_text))
     return path
 
 
@@ -125,7 +98,7 @@ def test_a_text_that_has_changed_is_not_scored(toml, tmp_path, small_text):
     """Its last part would not be the part that was held out."""
     own = tmp_path / "own.txt"
     own.write_text(small_text.read_text())
-    toml.write_text(TOML.format(text=own).replace("[0, 3]", "[0]"))
+    toml.write_text(STUDY.format(text=own).replace("[0, 3]", "[0]"))
     found, out = study.load_study(toml), tmp_path / "out"
     study.train(found, out, quiet=True)
     own.write_text(small_text.read_text() + " and again" * 500)
@@ -137,7 +110,7 @@ def test_a_text_that_has_changed_is_not_scored(toml, tmp_path, small_text):
     other.write_text(own.read_text())
     shutil.rmtree(out / "softmax-0")
     own.write_text(small_text.read_text())
-    toml.write_text(TOML.format(text=other).replace("[0, 3]", "[0]"))
+    toml.write_text(STUDY.format(text=other).replace("[0, 3]", "[0]"))
     found = study.load_study(toml)
     study.train(found, out, quiet=True)
     with pytest.raises(
@@ -149,7 +122,7 @@ def test_a_text_that_has_changed_is_not_scored(toml, tmp_path, small_text):
 def test_a_short_held_out_part_has_a_loss_without_an_interval(toml, tmp_path, small_text):
     own = tmp_path / "own.txt"
     own.write_text(small_text.read_text()[:700])
-    toml.write_text(TOML.format(text=own).replace("tokens = 16", "tokens = 120").replace("[0, 3]", "[0]"))
+    toml.write_text(STUDY.format(text=own).replace("tokens = 16", "tokens = 120").replace("[0, 3]", "[0]"))
     found, out = study.load_study(toml), tmp_path / "out"
     study.train(found, out, quiet=True)
     row = study.collect(found, out)["rows"][0]

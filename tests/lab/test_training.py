@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -23,56 +22,13 @@ from idviz.lab import checkpoint, config, runs, training
 from idviz.lab.config import TrainingConfig
 from idviz.lab.optimiser import learning_rate_factor
 from idviz.learned import MIXERS
-
-torch.set_num_threads(1)
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-WORDS = "when shall we three meet again in thunder lightning or rain the hurlyburly is done battle lost and won".split()
-OPTIONS = {"interdomain": {"modes": 4}, "s4d": {"modes": 4}, "softmax": {}, "linear": {}}
-
-
-@pytest.fixture(scope="session")
-def text(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("text") / "words.txt"
-    path.write_text(" ".join(random.Random(0).choices(WORDS, k=2500)))
-    return path
+from tests.lab import small
+from tests.lab.small import ENVIRONMENT, OPTIONS, assert_same_run, losses, weights
 
 
 @pytest.fixture
-def settings(text) -> TrainingConfig:
-    return TrainingConfig(
-        text=str(text),
-        vocabulary=300,
-        dim=32,
-        depth=2,
-        heads=2,
-        feedforward=32,
-        mixer_options=OPTIONS["interdomain"],
-        tokens=32,
-        batch=4,
-        steps=20,
-        warmup=3,
-        save_every=10,
-        validate_every=10,
-        validation_windows=4,
-        device="cpu",
-    )
-
-
-def losses(folder: Path) -> list[float]:
-    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
-    return [line["loss"] for line in lines]
-
-
-def weights(folder: Path) -> dict:
-    return checkpoint.read_checkpoint(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
-
-
-def assert_same_run(one: Path, other: Path) -> None:
-    assert losses(one) == losses(other)
-    here, there = weights(one), weights(other)
-    assert here.keys() == there.keys()
-    assert all(torch.equal(here[name], there[name]) for name in here)
+def settings(small_text) -> TrainingConfig:
+    return small.settings(small_text)
 
 
 def stop_at(monkeypatch, step: int) -> None:
@@ -288,9 +244,9 @@ def test_tokenizer_sees_the_training_part_only(tmp_path, settings):
     assert len(data.tokenizer.encode("xyxy")) == 4
 
 
-def test_nothing_is_written_over_and_a_damaged_run_says_so(tmp_path, settings, text):
+def test_nothing_is_written_over_and_a_damaged_run_says_so(tmp_path, settings):
     folder = tmp_path / "run"
-    training.train(replace(settings, text=str(text)), folder, quiet=True)
+    training.train(settings, folder, quiet=True)
     with pytest.raises(ValueError, match="is not empty; nothing is written over"):
         training.train(settings, folder, quiet=True)
     with pytest.raises(ValueError, match="holds no run"):
