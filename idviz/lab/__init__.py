@@ -21,8 +21,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
-        "bundling cards checkpoint config corpus cost evaluation lengths models optimiser perplexity probing recall "
-        "recall_study results runs scoring streaming study tokenizer training unigram units validation"
+        "bundling cards checkpoint config corpus cost evaluation files lengths models optimiser perplexity probing "
+        "recall recall_study results runs scoring streaming study tokenizer training unigram units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],

@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from idviz.lab import cards, models, runs, scoring
-from idviz.lab.checkpoint import write_text
+from idviz.lab.files import write_text
 
 SCORES = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from idviz.lab import corpus, models
-from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
+from idviz.lab.files import write_text
 from idviz.learned import DecoderConfig
 from idviz.learned.presets import meta
 

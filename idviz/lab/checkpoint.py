@@ -8,7 +8,6 @@ a dot, flushed to the disk, and renamed; only then is the old one removed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from idviz.lab.files import flush
 from idviz.learned import Decoder, DecoderConfig
 
 WEIGHTS, STATE, ABOUT = "model.safetensors", "state.pt", "checkpoint.json"
@@ -67,10 +67,10 @@ def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen:
     about["bytes"] = {name: (unfinished / name).stat().st_size for name in (WEIGHTS, STATE)}
     (unfinished / ABOUT).write_text(json.dumps(about, indent=2), "utf-8")
     for name in (WEIGHTS, STATE, ABOUT):
-        _flush(unfinished / name)
-    _flush(unfinished)
+        flush(unfinished / name)
+    flush(unfinished)
     unfinished.rename(path)
-    _flush(folder)
+    flush(folder)
     for older in _steps(folder):
         if older != path:
             _remove(older)
@@ -178,22 +178,3 @@ def _remove(path: Path) -> None:
     leaving = path.with_name(f".removing-{path.name}")  # renamed first, so that it is never half there under its name
     path.rename(leaving)
     shutil.rmtree(leaving)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:  # some file systems cannot flush a folder
-        if not path.is_dir():
-            raise
-    finally:
-        os.close(handle)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a small file, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(text, "utf-8")
-    _flush(unfinished)
-    unfinished.replace(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 
 from idviz.lab.models import TrainedModel
 from idviz.lab.optimiser import make_optimiser
+from idviz.lab.perplexity import Progress
 from idviz.lab.training import loss_of
 from idviz.learned import Decoder, build
 from idviz.learned.checks import whole_number
@@ -20,7 +21,6 @@ from idviz.learned.mixers import state_bytes
 
 POSITIONS = (64, 256, 1024, 4096, 16384)
 PIECE = 1024  # tokens of the past that the chunked form reads at once
-Progress = Callable[[int, int], None]  # done, in all
 
 
 def measure_cost(

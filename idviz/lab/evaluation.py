@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,12 @@ from idviz.lab import corpus
 from idviz.lab.config import TrainingConfig
 from idviz.lab.corpus import HELD_OUT_PLAYS, PLAYS, Document
 from idviz.lab.models import TrainedModel
-from idviz.lab.perplexity import Score, score
+from idviz.lab.perplexity import Progress, Score, score
 from idviz.lab.recall import NeedleTask, needle_accuracy
 from idviz.lab.scoring import score_dict
 from idviz.lab.tokenizer import Tokenizer
 
 DEPTHS = (0.1, 0.5, 0.9)  # places of the needle: 0 is first, 1 right before the question
-Progress = Callable[[int, int], None]  # done, in all
 
 
 @dataclass(frozen=True)

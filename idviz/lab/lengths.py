@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ from idviz import learned
 from idviz.lab import perplexity
 from idviz.lab.evaluation import Text, own_text
 from idviz.lab.models import TrainedModel
-from idviz.lab.perplexity import LengthCurve, length_curve
+from idviz.lab.perplexity import LengthCurve, Progress, length_curve
 from idviz.lab.unigram import Unigram
 from idviz.learned import Decoder
 from idviz.learned.checks import whole_number
 
 MULTIPLES = (1 / 8, 1 / 4, 1 / 2, 1, 2, 3.5, 4, 8, 16)  # of the context in training; the paper goes to 3.5
-Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
 
 
 def default_contexts(trained_at: int, longest: int | None = None) -> tuple[int, ...]:

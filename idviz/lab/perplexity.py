@@ -22,7 +22,7 @@ from idviz.learned.decoder import check_vocabulary
 __all__ = ["LengthCurve", "Score", "length_curve", "score"]
 
 PIECE = 1024  # tokens of a long window that are read at once, so that memory stays flat
-Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
+Progress = Callable[[int, int], None]  # called with the work done so far and in all: here, tokens read
 
 
 @dataclass(frozen=True, eq=False)

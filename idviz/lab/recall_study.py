@@ -19,7 +19,7 @@ import torch
 from annotated_types import Ge, Le, MinLen
 from pydantic import Strict
 
-from idviz.lab.checkpoint import write_text
+from idviz.lab.files import write_text
 from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.recall import RecallTask, recall_loss, recall_table
 from idviz.lab.runs import commit

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from idviz.lab import corpus
-from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
+from idviz.lab.files import write_text
 from idviz.lab.streaming import Stream
 from idviz.lab.tokenizer import Tokenizer
 

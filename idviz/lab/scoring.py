@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from idviz.lab import checkpoint, runs
+from idviz.lab import checkpoint, files, runs
 from idviz.lab.config import load_config
 from idviz.lab.perplexity import Score, score
 from idviz.lab.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     if measured is None:
         measured = score_dict(score(model, data.validation, window), data.validation, data.tokenizer)
         with contextlib.suppress(OSError):  # a run on a disk that is read-only is scored every time
-            checkpoint.write_text(folder / SCORE, json.dumps({"key": key, "score": measured}, indent=1) + "\n")
+            files.write_text(folder / SCORE, json.dumps({"key": key, "score": measured}, indent=1) + "\n")
     metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]
     return {
         "mixer": settings.mixer,

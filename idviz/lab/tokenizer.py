@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from idviz.exact.checks import whole_number
+from idviz.lab.files import write_text
 
 BYTES = 256
 
@@ -75,10 +75,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file, whole or not at all."""
-        path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        unfinished.write_text(self._inner.to_str(pretty=True), "utf-8")
-        unfinished.replace(path)
+        write_text(Path(path), self._inner.to_str(pretty=True))
 
     @property
     def vocabulary(self) -> int:

@@ -27,6 +27,7 @@ from tqdm import tqdm
 
 from idviz.lab import checkpoint
 from idviz.lab.config import TrainingConfig, load_config, relative_to
+from idviz.lab.files import write_text
 from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.runs import CHECKPOINTS, CONFIG, METRICS, TOKENIZER, Metrics, begin, load_data
 from idviz.learned import Decoder, build, pick_device
@@ -94,7 +95,7 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
         data = load_data(settings)
         if accelerator.is_main_process:
             folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.write_text(folder / CONFIG, settings.to_toml())
+            write_text(folder / CONFIG, settings.to_toml())
             begin(settings, folder, data, accelerator.device, accelerator.num_processes)
         return _run(settings, folder, data, accelerator, None, quiet)
 

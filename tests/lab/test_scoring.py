@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from idviz.lab import bundling, checkpoint, models, runs, scoring, study
+from idviz.lab import bundling, checkpoint, files, models, runs, scoring, study
 from idviz.lab.perplexity import score
 from idviz.lab.study import Study
 
@@ -92,7 +92,7 @@ def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(run, scored, mon
     def refuse(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(checkpoint, "write_text", refuse)
+    monkeypatch.setattr(files, "write_text", refuse)
     assert scoring.score_run(run) == scoring.score_run(run)
     assert len(scored) == 2 and not (run / scoring.SCORE).exists()
 
