@@ -16,7 +16,7 @@ from idviz.lab.tokenizer import Tokenizer
 from idviz.lab.units import in_units
 
 SCORE = "score.json"
-_FORMAT = 1
+_FORMAT = 1  # another number where scores are computed in another way
 
 
 def finished(folder: Path) -> bool:
