@@ -33,8 +33,9 @@ from idviz.course import LOOK, check, measured, panels, picture, table
 from idviz.explore.pages import length
 from idviz.figures.style import INTERDOMAIN, SOFTMAX
 from idviz.lab import corpus, lengths, models
-from idviz.lab.perplexity import length_curve, perplexity, score
+from idviz.lab.perplexity import length_curve, score
 from idviz.lab.unigram import Unigram
+from idviz.lab.units import perplexity
 from idviz.learned import rope_table
 from idviz.numbers import paper
 from idviz.numbers.length import SPEECH, LengthResult, curves
@@ -55,7 +56,7 @@ torch.set_num_threads(1)
 # then the next $c$. Try it on a model that *has* no context, the unigram: it must come out flat.
 
 # %%
-model = models.load("interdomain-tiny", device="cpu")
+model = models.load_model("interdomain-tiny", device="cpu")
 at, tokenizer = model.trained_at, model.tokenizer
 training, held_out = corpus.split(corpus.plays(), model.held_out)
 text = tokenizer.encode(held_out[0].text)
@@ -361,7 +362,7 @@ targets = 24
 longest = max(at, count - targets)
 asked = {*lengths.default_contexts(at, longest=longest), longest}
 two = [models.shared(name) for name in ("interdomain-tiny", "softmax-tiny")]
-mine = lengths.measure(two, my_text, asked, targets=min(targets, count - max(asked)))
+mine = lengths.measure_lengths(two, my_text, asked, targets=min(targets, count - max(asked)))
 rows = []
 for row in mine["models"]:
     cells = [f"{point['perplexity']:.1f} (× {point['ratio'][0]:.3f})" for point in row["curve"]]

@@ -59,7 +59,7 @@ from idviz.words import capital, listed, number
 # tokens, schedule and seeds are the same. All of it stands in one file, and is read from it here:
 
 # %%
-plan = study.load("ablation")
+plan = study.load_study("ablation")
 full = next(iter(plan.variants.values()))
 shapes = {name: meta(settings.decoder(settings.vocabulary)) for name, settings in plan.variants.items()}
 base = next(iter(shapes.values()))

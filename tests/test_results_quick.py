@@ -25,7 +25,7 @@ if "IDVIZ_RESULTS" not in os.environ:
 ROOT = Path(__file__).parent.parent
 FOLDER = Path(os.environ["IDVIZ_RESULTS"]).resolve()
 PAGES = ("length", "recall", "ablation")
-MIXERS = {settings.mixer for settings in study.load("quick-mixers").variants.values()}
+MIXERS = {settings.mixer for settings in study.load_study("quick-mixers").variants.values()}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,13 +72,13 @@ def test_cost_has_a_row_for_each_mixer_and_recall_for_each_variant():
         sizes = [point["state_bytes"] for point in row["decode"]]
         assert (sizes[-1] > sizes[0]) == (row["mixer"] == "softmax")
     recall = results.read("recall", FOLDER)["rows"]
-    assert {row["variant"] for row in recall} == recall_study.load("quick-recall").variants.keys()
+    assert {row["variant"] for row in recall} == recall_study.load_recall_study("quick-recall").variants.keys()
     assert all(0 <= answer["accuracy"] <= 1 for row in recall for answer in row["answers"])
 
 
 def test_models_are_bundled_with_card_and_tokenizer():
     for mixer in MIXERS:
-        model = models.load(FOLDER / "models" / f"{mixer}-quick", device="cpu")
+        model = models.load_model(FOLDER / "models" / f"{mixer}-quick", device="cpu")
         assert model.mixer == mixer
         assert len([*model.decoder.generate(model.tokenizer.encode("To be"), 3)]) == 3
         assert (FOLDER / "models" / f"{mixer}-quick" / "README.md").stat().st_size > 200

@@ -89,19 +89,19 @@ def test_trained_models_and_results_are_read(installed, tmp_path):
         from idviz.lab.perplexity import score
         print(*models.names())
         for name in models.names():
-            model = idviz.lab.load(name, device="cpu")
+            model = idviz.lab.load_model(name, device="cpu")
             tokens = model.tokenizer.encode("To be, or not to be, that is the question: whether tis nobler in the mind")
             found = score(model.decoder, tokens, len(tokens) - 1)
             assert found.loss < 0.9 * math.log(model.tokenizer.vocabulary), (name, found.loss)  # it has learned
         print(*[name for name in results.NAMES if (results.FOLDER / f"{name}.json").is_file() and results.read(name)])
-        print(len(study.load("mixers").variants))
+        print(len(study.load_study("mixers").variants))
         print(idviz.__file__)
     """
     there = [name for name in results.NAMES if (results.FOLDER / f"{name}.json").is_file()]
     assert run(code, installed, tmp_path) == [
         " ".join(models.names()),
         " ".join(there),
-        str(len(study.load("mixers").variants)),
+        str(len(study.load_study("mixers").variants)),
         str(installed / "idviz" / "__init__.py"),
     ]
 

@@ -17,6 +17,7 @@ from idviz.words import count, file_size, share
 
 if TYPE_CHECKING:
     from idviz.learned.presets import SizeRow
+    from idviz.lab.models import BundledModel
 
 NONE = "–"
 
@@ -39,21 +40,21 @@ def say(text: str) -> None:
     typer.echo(text)
 
 
-def models(found: list[dict]) -> None:
-    """Of bundles: each a name, its model.json, parameters and bytes."""
+def models(bundled: Sequence[BundledModel]) -> None:
+    """The models that idviz carries."""
     rows = []
-    for one in found:
-        about, known = one["about"], "loss" in one["about"]
+    for model in bundled:
+        about, known = model.about, "loss" in model.about
         rows.append(
             (
-                one["name"],
+                model.name,
                 about["decoder"]["mixer"],
-                f"{one['parameters']:,}",
+                f"{model.parameters:,}",
                 f"{about['training']['tokens']:,}",
                 f"{about['tokens_seen'] / 1e6:.1f} M",
                 f"{about['loss']:.3f}" if known else NONE,
                 f"{about['perplexity_per_token']:.2f}" if known else NONE,
-                file_size(one["bytes"]),
+                file_size(model.bytes),
             )
         )
     headings = ("model", "mixer", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from idviz.folders import RESULTS
+from idviz.lab.files import write_text
 
 FOLDER = RESULTS
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
@@ -79,8 +80,6 @@ def write(file: str | Path, body: dict, *, made_by: str | None = None, device="c
     ValueError
         The folder cannot be written to.
     """
-    from idviz.lab.checkpoint import write_text
-
     file = Path(file)
     whole = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}
     try:

@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 
@@ -182,7 +181,7 @@ def measure_now(text: str, progress=None) -> dict:
 
 
 def _measure(text: str, progress) -> dict:
-    lengths, models = (import_module(f"idviz.lab.{name}") for name in ("lengths", "models"))
+    lengths, models = needed("idviz.lab.lengths"), needed("idviz.lab.models")
     trained = [models.shared(name) for name in models.names()]
     if not trained:
         raise ValueError("This idviz carries no trained models; `make results` trains and bundles them.")
@@ -197,4 +196,4 @@ def _measure(text: str, progress) -> dict:
     longest = min(max(at, tokens - TARGETS), LONGEST * at)
     contexts = {*lengths.default_contexts(at, longest=longest), longest}  # as far as the text goes
     targets = min(TARGETS, tokens - longest)
-    return lengths.measure(trained, text, contexts, targets=targets, progress=progress)
+    return lengths.measure_lengths(trained, text, contexts, targets=targets, progress=progress)

@@ -49,7 +49,7 @@ def test_the_commands_are_real(monkeypatch):
         options = {name for parameter in known[command].params for name in parameter.opts}
         assert {word for word in rest if word.startswith("--")} <= options
         if command == "ablate":
-            study.load(rest[0])
+            study.load_study(rest[0])
 
 
 def test_an_unknown_result_is_refused():

@@ -178,7 +178,7 @@ def test_a_real_study_of_a_few_steps(tmp_path):
         mixer_options = { readout = "fixed" }
         """
     )
-    it = study.load(tmp_path / "few.toml")
+    it = study.load_study(tmp_path / "few.toml")
     study.train(it, tmp_path / "runs", quiet=True)
     found = study.collect(it, tmp_path / "runs")
     view = make({"ablation": found, "mixers": None})

@@ -182,7 +182,7 @@ def test_a_real_study_of_a_few_steps(tmp_path):
         mixer = "softmax"
         """
     )
-    it = recall_study.load(tmp_path / "few.toml")
+    it = recall_study.load_recall_study(tmp_path / "few.toml")
     recall_study.run(it, tmp_path / "runs")
     found = recall_study.collect(it, tmp_path / "runs")
     view = make({"recall": found})

@@ -105,5 +105,5 @@ def test_the_command_says_what_is_missing_without_torch(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     done = CliRunner().invoke(app, ["sizes"])
     assert done.exit_code == 2
-    assert "the learned half needs torch: pip install" in done.output
+    assert "the learned half needs PyTorch, which is not installed here: pip install" in done.output
     assert "Traceback" not in done.output
