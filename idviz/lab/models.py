@@ -10,13 +10,14 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from idviz.lab import checkpoint, config, corpus, results, runs
+from idviz.folders import PRETRAINED
+from idviz.lab import checkpoint, config, corpus, runs
 from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 
-FOLDER = results.FOLDER.parent
+FOLDER = PRETRAINED
 WEIGHTS, ABOUT, TOKENIZER = checkpoint.WEIGHTS, "model.json", runs.TOKENIZER
 _FORMAT = 1
 

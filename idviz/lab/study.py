@@ -7,7 +7,6 @@ A study is one TOML file: ``[training]`` holds the keys that all runs share, ``[
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -18,6 +17,7 @@ import numpy as np
 from idviz.lab import checkpoint, config, runs, training
 from idviz.lab.config import TrainingConfig
 from idviz.lab.perplexity import in_units, score
+from idviz.lab.studies import summary
 
 RECIPES = Path(__file__).parent / "recipes"
 _KEYS = ("title", "seeds", "training", "variants")
@@ -210,34 +210,6 @@ def measure(folder: Path, *, device="cpu") -> dict:
         "versions": about["versions"],
         "text_sha256": about["text_sha256"],
     }
-
-
-def summary(rows: list[dict]) -> dict[str, dict]:
-    """Mean and spread over seeds of each variant's loss, and of its difference from the first, seed by seed."""
-    found, first = {}, rows[0]["variant"]
-    losses = {name: {r["seed"]: r["loss"] for r in group} for name, group in _by_variant(rows)}
-    for name, by_seed in losses.items():
-        values = np.array([*by_seed.values()])
-        against = np.array([loss - losses[first][seed] for seed, loss in by_seed.items()])
-        found[name] = {
-            "seeds": sorted(by_seed),
-            "loss": math.fsum(values) / values.size,
-            "spread": spread(values),
-            "perplexity": math.exp(math.fsum(values) / values.size),
-            "difference": math.fsum(against) / against.size,
-            "difference_spread": spread(against),
-        }
-    return found
-
-
-def spread(values: np.ndarray) -> float | None:
-    """Standard deviation over seeds (n − 1); None for one seed, which has none."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def _by_variant(rows):
-    names = list(dict.fromkeys(row["variant"] for row in rows))
-    return [(name, [row for row in rows if row["variant"] == name]) for name in names]
 
 
 def _on(settings: TrainingConfig, device: str | None) -> TrainingConfig:

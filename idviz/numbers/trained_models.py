@@ -9,11 +9,11 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from idviz.lab import results
+from idviz.folders import PRETRAINED
 from idviz.needs import needed
 from idviz.numbers.measured import MIXERS
 
-FOLDER = results.FOLDER.parent
+FOLDER = PRETRAINED
 
 
 @lru_cache(maxsize=1)
