@@ -84,12 +84,19 @@ class Comparison:
         rows = body["rows"]
         made = []
         for name, (seeds, losses, differences) in _paired(rows).items():
-            own = {row["seed"]: row for row in rows if row["variant"] == name}
-            one, histories = own[seeds[0]], [read_only(own[seed]["history"]).reshape(-1, 2) for seed in seeds]
+            runs = {row["seed"]: row for row in rows if row["variant"] == name}
+            one, histories = runs[seeds[0]], [read_only(runs[seed]["history"]).reshape(-1, 2) for seed in seeds]
             sizes = (one["parameters"], one["state_per_layer"])
             made.append(Variant(name, one["mixer"], seeds, losses, differences, tuple(histories), *sizes))
-        about = (rows[0][key] for key in ("tokens_seen", "trained_at", "targets"))
-        return cls(str(body.get("title", "")), tuple(made), *about, Origin.from_result(body))
+        one = rows[0]
+        return cls(
+            title=str(body.get("title", "")),
+            variants=tuple(made),
+            tokens_seen=one["tokens_seen"],
+            trained_at=one["trained_at"],
+            targets=one["targets"],
+            origin=Origin.from_result(body),
+        )
 
     @property
     def first(self) -> Variant:

@@ -112,7 +112,7 @@ class LengthCurves:
     def ratios(self, mixer: str | None) -> dict[int, OverSeeds]:
         """Context -> the seeds' ratios of perplexity to that at the trained length, where all seeds were measured."""
         contexts, _ = self.mean(mixer, "ratio")
-        return {c: OverSeeds([curve.ratio_at(c)[0] for curve in self.of(mixer)]) for c in contexts.tolist()}
+        return {c: OverSeeds(np.array([curve.ratio_at(c)[0] for curve in self.of(mixer)])) for c in contexts.tolist()}
 
     def ratio_interval(self, mixer: str | None, context: int) -> tuple[float, float]:
         """The widest ends of the seeds' intervals of the ratio at a context."""

@@ -29,6 +29,21 @@ class ModelCost:
     tokens: int
     decoding: tuple[Decoding, ...]
 
+    @classmethod
+    def from_row(cls, row: Mapping) -> ModelCost:
+        return cls(
+            model=row["model"],
+            mixer=row["mixer"],
+            parameters=row["parameters"],
+            training_tokens_per_second=row["training_tokens_per_second"],
+            batch=row["batch"],
+            tokens=row["tokens"],
+            decoding=tuple(
+                Decoding(place["position"], place["milliseconds_per_token"], place["state_bytes"])
+                for place in row["decode"]
+            ),
+        )
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -39,9 +54,4 @@ class Costs:
 
     @classmethod
     def from_result(cls, body: Mapping) -> Costs:
-        keys = ("model", "mixer", "parameters", "training_tokens_per_second", "batch", "tokens")
-        models = tuple(
-            ModelCost(*(row[key] for key in keys), tuple(Decoding(**place) for place in row["decode"]))
-            for row in body["rows"]
-        )
-        return cls(models, Origin.from_result(body))
+        return cls(tuple(ModelCost.from_row(row) for row in body["rows"]), Origin.from_result(body))

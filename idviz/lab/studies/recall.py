@@ -98,13 +98,22 @@ class RecallScores:
     @classmethod
     def from_result(cls, body: Mapping) -> RecallScores:
         rows, task = tuple(body["rows"]), body["task"]
-        trained = [tuple(np.atleast_1d(task[name]).tolist()) for name in ("pairs", "distance")]
-        answers = [answer for row in rows for answer in row["answers"]]
-        asked = [tuple(sorted({answer[name] for answer in answers})) for name in ("pairs", "distance")]
-        sizes = (rows[0]["settings"][name] for name in ("depth", "dim", "steps"))
-        seeds = len({row["seed"] for row in rows})
-        title = str(body.get("title", ""))
-        return cls(title, task["keys"], task["values"], *trained, *asked, *sizes, seeds, rows, Origin.from_result(body))
+        answers, settings = [answer for row in rows for answer in row["answers"]], rows[0]["settings"]
+        return cls(
+            title=str(body.get("title", "")),
+            keys=task["keys"],
+            values=task["values"],
+            trained_pairs=tuple(np.atleast_1d(task["pairs"]).tolist()),
+            trained_distances=tuple(np.atleast_1d(task["distance"]).tolist()),
+            pairs=tuple(sorted({answer["pairs"] for answer in answers})),
+            distances=tuple(sorted({answer["distance"] for answer in answers})),
+            depth=settings["depth"],
+            width=settings["dim"],
+            steps=settings["steps"],
+            seeds=len({row["seed"] for row in rows}),
+            rows=rows,
+            origin=Origin.from_result(body),
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, eq=False)
 class OverSeeds:
-    """``values`` (n,), one per seed; read-only float64, in the unit of what was measured."""
+    """``values`` (n,), one per seed; kept as a read-only copy in float64, in the unit of what was measured."""
 
     values: np.ndarray
 
@@ -63,7 +63,7 @@ class OverSeeds:
 
 def read_only(values: Any, dtype: type = float) -> np.ndarray:
     """A copy as an array that nobody can write to."""
-    array = np.array(values, dtype)
+    array: np.ndarray = np.array(values, dtype)
     array.flags.writeable = False
     return array
 
