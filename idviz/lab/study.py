@@ -6,17 +6,15 @@ variant changes, and ``seeds`` the seeds that each is trained with. Stopped runs
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from idviz.lab import runs, training
 from idviz.lab.config import TrainingConfig, load_config, relative_to
 from idviz.lab.scoring import finished, score_run
+from idviz.lab.studies import summary
 from idviz.lab.validation import Seeds, Table, Text, Variants, named, read_toml, settings
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -157,31 +155,6 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
                 f"{rows[0]['variant']}-{rows[0]['seed']}; name another folder"
             )
     return {"study": study.name, "title": study.title, "rows": rows, "summary": summary(rows)}
-
-
-def summary(rows: list[dict]) -> dict[str, dict]:
-    """Mean and spread over seeds of each variant's loss, and of its difference from the first, seed by seed."""
-    losses: dict[str, dict[int, float]] = {}
-    for row in rows:
-        losses.setdefault(row["variant"], {})[row["seed"]] = row["loss"]
-    summaries, first = {}, losses[rows[0]["variant"]]
-    for name, by_seed in losses.items():
-        values = np.array([*by_seed.values()])
-        against = np.array([loss - first[seed] for seed, loss in by_seed.items()])
-        summaries[name] = {
-            "seeds": sorted(by_seed),
-            "loss": math.fsum(values) / values.size,
-            "spread": spread(values),
-            "perplexity": math.exp(math.fsum(values) / values.size),
-            "difference": math.fsum(against) / against.size,
-            "difference_spread": spread(against),
-        }
-    return summaries
-
-
-def spread(values: np.ndarray) -> float | None:
-    """Standard deviation over seeds (n − 1); None for one seed, which has none."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _differ(a: TrainingConfig, b: TrainingConfig) -> bool:

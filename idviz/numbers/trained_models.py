@@ -9,14 +9,14 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from idviz.lab import results
+from idviz.folders import PRETRAINED
 from idviz.needs import needed
 from idviz.numbers.measured import MIXERS, mixer_name
 
 if TYPE_CHECKING:
     from idviz.lab.models import TrainedModel
 
-FOLDER = results.FOLDER.parent
+FOLDER = PRETRAINED
 
 
 @lru_cache(maxsize=1)

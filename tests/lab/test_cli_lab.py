@@ -230,7 +230,7 @@ def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
 def test_evaluate(tmp_path, small_runs, small_text):
     file = tmp_path / "e.json"
     done = succeeds("evaluate", small_runs["interdomain"], "--text", small_text, "--json", file, "--device", "cpu")
-    found = results.load(file)
+    found = results.load_result(file)
     assert f"{found['loss']:.3f} (95 % over windows: {found['interval'][0]:.3f}" in done.stdout
     for said in (
         "perplexity per token",
@@ -253,7 +253,7 @@ def test_length(tmp_path, small_runs, small_text):
     options = ("--contexts", "4,16,56", "--targets", "40", "--text", small_text, "--seed", "3", "--device", "cpu")
     done = succeeds("length", *made, *options, "--keep", tmp_path / "kept", "--json", file)
     assert len([*(tmp_path / "kept").iterdir()]) == 2
-    found = results.load(file)
+    found = results.load_result(file)
     assert (found["targets"], found["seed"], found["text"]) == (40, 3, "words.txt")
     assert [row["model"] for row in found["models"]] == ["interdomain", "softmax", "unigram"]
     ratio = found["models"][0]["curve"][2]["ratio"]
@@ -272,7 +272,7 @@ def test_ablate_in_two_parts(tmp_path, small_text):
     assert "part 1/2 is done; once the others are" in succeeds(*line, "--part", "1/2").stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["interdomain-0", "interdomain-3"]
     done = succeeds(*line, "--part", "2/2")
-    found = results.load(tmp_path / "out" / "two.json")
+    found = results.load_result(tmp_path / "out" / "two.json")
     assert found["title"] == "Two mixers" and len(found["rows"]) == 4
     summary = found["summary"]["softmax"]
     row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
@@ -281,7 +281,7 @@ def test_ablate_in_two_parts(tmp_path, small_text):
     before = tree(tmp_path / "out")
     again = succeeds(*line, "--json", tmp_path / "again.json")
     assert again.stdout == done.stdout and tree(tmp_path / "out") == before
-    assert results.load(tmp_path / "again.json")["summary"] == found["summary"]
+    assert results.load_result(tmp_path / "again.json")["summary"] == found["summary"]
 
 
 def test_ablate_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
@@ -306,7 +306,7 @@ def test_recall(tmp_path):
     line = ("recall", tmp_path / "two.toml", "--out", tmp_path / "out", "--device", "cpu")
     assert "part 2/3 is done" in succeeds(*line, "--part", "2/3").stdout
     done = succeeds(*line, "--json", tmp_path / "recall.json")
-    found = results.load(tmp_path / "recall.json")
+    found = results.load_result(tmp_path / "recall.json")
     assert [row["variant"] for row in found["rows"]] == ["interdomain", "softmax"] * 2
     answers = [a for row in found["rows"] if row["variant"] == "softmax" for a in row["answers"]]
     cell = [a["accuracy"] for a in answers if (a["split"], a["pairs"], a["distance"]) == ("held-out", 2, 0)]
@@ -378,7 +378,7 @@ def test_cost(tmp_path, small_runs):
     file = tmp_path / "cost.json"
     made = (small_runs["softmax"], small_runs["interdomain"])
     done = succeeds("cost", *made, "--positions", "20,10", "--json", file, "--device", "cpu")
-    found = results.load(file)
+    found = results.load_result(file)
     assert [row["model"] for row in found["rows"]] == ["softmax", "interdomain"]
     assert [place["position"] for place in found["rows"][0]["decode"]] == [10, 20]
     assert (found["rows"][0]["batch"], found["rows"][0]["tokens"]) == (16, 256)

@@ -14,6 +14,7 @@ import pytest
 
 from idviz.lab import checkpoint, recall_study, runs, study, training
 from idviz.lab import config as configs
+from idviz.lab.studies import OverSeeds
 from tests.lab.small import STUDY
 
 
@@ -169,7 +170,7 @@ def test_summary_by_hand():
     assert b["difference_spread"] == pytest.approx(0.2)
     alone = study.summary(rows[:1])
     assert alone["a"]["spread"] is None and alone["a"]["difference_spread"] is None
-    assert study.spread(np.array([1.0, 2.0])) == pytest.approx(math.sqrt(0.5))
+    assert OverSeeds(np.array([1.0, 2.0])).spread == pytest.approx(math.sqrt(0.5))
 
 
 @pytest.mark.parametrize("count", [1, 5, 8])
