@@ -130,7 +130,7 @@ class FactsTask:
 
 @dataclass(frozen=True, eq=False)
 class FactsDocument:
-    """One document, and of each of its tokens what there was to know. All arrays (T,), read-only.
+    """One document, and of each of its tokens what there was to know. All arrays (length + 1,).
 
     Attributes
     ----------
@@ -190,11 +190,10 @@ def document(task: FactsTask, length: int, seed) -> FactsDocument:
         kind += new
         distance += [place - last if what == REPEAT else 0 for what in new] if last is not None else [0] * len(new)
         said[name, verb] = place
-    columns = [np.array(tokens, np.int64), np.array(kind, np.int8), np.array(distance, np.int64)]
-    columns = [column[: length + 1] for column in columns]
-    for column in columns:
-        column.flags.writeable = False
-    return FactsDocument(*columns)
+    stop = length + 1
+    return FactsDocument(
+        np.array(tokens[:stop], np.int64), np.array(kind[:stop], np.int8), np.array(distance[:stop], np.int64)
+    )
 
 
 def documents(task: FactsTask, length: int, seed: int, first: int = 0) -> Iterator[FactsDocument]:
