@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from idviz.lab.studies import OverSeeds, Study
+from idviz.lab.studies import OverSeeds, StudyResult
 from idviz.numbers.measured import Missing, saved_result
 
 COMMANDS = {
@@ -24,7 +24,7 @@ class NotMeasured(ValueError):
         return [str(self)]
 
 
-def measured(name: str) -> Study:
+def measured(name: str) -> StudyResult:
     """The typed study of the result ``name``: "length", "mixers", "ablation", "recall", "cost".
 
     Raises

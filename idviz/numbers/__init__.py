@@ -2,5 +2,6 @@
 
 One module a page (``memory``, ``basis``, ``query``, ``approximations``, ``modes``, ``lag_kernel``, ``three_forms``,
 ``state``, ``length``, ``recall``, ``ablation``, ``generate``); ``measured`` reads results that commands wrote,
-``trained_models`` the models that idviz carries, ``paper`` holds what the paper reports.
+``trained_models`` the models that idviz carries; ``paper`` holds what the paper reports, ``claims`` the rules by which
+our numbers agree with it.
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from idviz.folders import RESULTS
-from idviz.lab.studies import Study, read_study
+from idviz.lab.studies import StudyResult, typed_result
 
 FOLDER = RESULTS
 MIXERS = {"interdomain": "Interdomain", "s4d": "S4D", "softmax": "softmax", "linear": "linear attention"}
@@ -24,7 +24,7 @@ class Message:
     warnings: tuple[str, ...] = ()
 
 
-def saved_result(name: str, folder: Path | None = None) -> Study:
+def saved_result(name: str, folder: Path | None = None) -> StudyResult:
     """The typed study of a result, from ``folder`` or ``FOLDER``.
 
     Raises
@@ -34,7 +34,7 @@ def saved_result(name: str, folder: Path | None = None) -> Study:
     """
     folder = folder or FOLDER
     try:
-        return read_study(name, folder)
+        return typed_result(name, folder)
     except ValueError as error:
         where = f"The measured numbers of this page, results/{name}.json,"
         there = (folder / f"{name}.json").exists()

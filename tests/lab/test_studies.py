@@ -14,7 +14,7 @@ from scipy import stats
 
 from idviz.folders import RESULTS
 from idviz.lab.results import NAMES
-from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores, read_study
+from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores, typed_result
 from tests.explore import measured_results
 
 KINDS = {"mixers": Comparison, "ablation": Comparison, "length": LengthCurves, "recall": RecallScores, "cost": Costs}
@@ -83,14 +83,14 @@ def test_values_are_a_copy_that_nobody_can_change():
 def test_each_result_has_its_kind(folder):
     assert set(KINDS) == set(NAMES)
     for name, kind in KINDS.items():
-        study = read_study(name, folder)
+        study = typed_result(name, folder)
         assert isinstance(study, kind)
         with pytest.raises(FrozenInstanceError):
             study.origin = None
 
 
 def test_a_comparison_pairs_by_seed(folder):
-    study = read_study("ablation", folder)
+    study = typed_result("ablation", folder)
     assert study.first.name == "full" and study.seed_counts == (3, 3) and study.parameters == (1000, 1000)
     norm = study.get("no_norm_bias")
     np.testing.assert_allclose(norm.differences.values, [-0.05, -0.06, -0.05])
@@ -100,7 +100,7 @@ def test_a_comparison_pairs_by_seed(folder):
     half = stats.t.ppf(0.975, 2) * np.std([-0.05, -0.06, -0.05], ddof=1) / math.sqrt(3)
     assert (low, high) == (pytest.approx(-0.16 / 3 - half), pytest.approx(-0.16 / 3 + half))
     assert study.get("nobody") is None
-    s4d = read_study("mixers", folder).get("s4d")
+    s4d = typed_result("mixers", folder).get("s4d")
     assert s4d.first_is_lower_by == pytest.approx(1 - 1 / 1.15)
 
 
@@ -129,7 +129,7 @@ def test_curves_are_averaged_where_all_seeds_were_measured():
 
 
 def test_recall_reaches_and_chances(folder):
-    scores = read_study("recall", folder)
+    scores = typed_result("recall", folder)
     interdomain, softmax, s4d = scores.recallers("mixers")
     assert (interdomain.reach(), softmax.reach(), s4d.reach()) == (8, 16, None)
     assert interdomain.at(16).mean == pytest.approx(0.4) and interdomain.reach(0.3) == 16
@@ -143,7 +143,7 @@ def test_recall_reaches_and_chances(folder):
 
 
 def test_costs(folder):
-    (model,) = read_study("cost", folder).models
+    (model,) = typed_result("cost", folder).models
     assert (model.mixer, model.training_tokens_per_second, model.decoding[0].state_bytes) == ("s4d", 512.5, 4096)
 
 
@@ -165,22 +165,22 @@ def test_the_command_in_a_sentence(made_by, command):
 def test_a_damaged_or_unfinished_file_is_refused(tmp_path, name, text):
     (tmp_path / f"{name}.json").write_text(text)
     with pytest.raises(ValueError, match=rf"{name}\.json' is damaged"):
-        read_study(name, tmp_path)
+        typed_result(name, tmp_path)
 
 
 def test_a_missing_file_and_an_unknown_name_are_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot be read: No such file"):
-        read_study("recall", tmp_path)
+        typed_result("recall", tmp_path)
     with pytest.raises(ValueError, match=r"result must be one of length, mixers, ablation, recall, cost, not 'speed'"):
-        read_study("speed")
+        typed_result("speed")
 
 
 @pytest.mark.skipif(not all((RESULTS / f"{name}.json").is_file() for name in NAMES), reason="no measured results")
 def test_the_bundled_results_are_read_without_torch():
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from idviz.lab.studies import read_study\n"
-        f"print(*[type(read_study(name)).__name__ for name in {NAMES}])"
+        "from idviz.lab.studies import typed_result\n"
+        f"print(*[type(typed_result(name)).__name__ for name in {NAMES}])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

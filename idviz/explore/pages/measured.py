@@ -10,20 +10,20 @@ import numpy as np
 
 from idviz.explore.base import Explorable, Formula
 from idviz.figures.trained import draw_message
-from idviz.lab.studies import Study
+from idviz.lab.studies import StudyResult
 from idviz.numbers.measured import Message, Missing, saved_result
 
 GROUP = "Trained models"
 UNMEASURED = "No saved results are here yet; the message in the picture's place says how to make them."
 
 
-def page(make: Callable[[Mapping[str, Study | None]], Explorable], *names: str) -> Explorable:
+def page(make: Callable[[Mapping[str, StudyResult | None]], Explorable], *names: str) -> Explorable:
     """The explorable that ``make`` builds from the results of these names, None for each one that is missing.
 
     The results are read once, when the explorable is asked for, since the choices of its controls come from them.
     Where one is missing, a message takes the place of the page's result.
     """
-    results: dict[str, Study | None] = dict.fromkeys(names)
+    results: dict[str, StudyResult | None] = dict.fromkeys(names)
     messages = []
     for name in names:
         try:

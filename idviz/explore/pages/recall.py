@@ -128,13 +128,13 @@ def _controls(comparisons: Sequence[str], distances: Sequence[int], pairs: Seque
             name="compare",
             label="Compare",
             options=tuple((name, COMPARISONS[name]) for name in comparisons),
-            help="Variants that differ in this alone, where they do.",
+            help="Variants that differ in this alone; under “all variants”, in anything.",
         ),
         Choice(
             name="split",
             label="Bindings",
             options=SPLITS,
-            help="Held out: key and value are known, that they go together is not.",
+            help="Held out: the model has met the key and the value, but never together.",
         ),
         Choice(
             name="distance",

@@ -1,6 +1,6 @@
 """Typed studies: what a result file holds, as frozen objects with their statistics. Reading needs no PyTorch.
 
-``read_study(name)`` gives, by the name of the result:
+``typed_result(name)`` gives, by the name of the result:
 
 - "mixers", "ablation": :class:`~.comparison.Comparison`, variants whose losses are paired by seed with the first's;
 - "length": :class:`~.context.LengthCurves`, loss and perplexity ratio against context length;
@@ -25,9 +25,9 @@ from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.recall import Chances, Recaller, RecallScores
 from idviz.lab.studies.seeds import OverSeeds
 
-Study: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
+StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
 
-_KINDS: dict[str, Callable[[Mapping], Study]] = {
+_KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
     "mixers": Comparison.from_result,
     "ablation": Comparison.from_result,
     "length": LengthCurves.from_result,
@@ -36,8 +36,8 @@ _KINDS: dict[str, Callable[[Mapping], Study]] = {
 }
 
 
-def read_study(name: str, folder: str | Path = RESULTS) -> Study:
-    """The typed study of a result that a command wrote.
+def typed_result(name: str, folder: str | Path = RESULTS) -> StudyResult:
+    """The result ``name`` that a command wrote, as a typed study.
 
     Raises
     ------
@@ -66,8 +66,8 @@ __all__ = [
     "OverSeeds",
     "RecallScores",
     "Recaller",
-    "Study",
+    "StudyResult",
     "Variant",
-    "read_study",
     "summary",
+    "typed_result",
 ]
