@@ -24,7 +24,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Trial:
-    """Python ``code`` that must run, and the ``advice`` where it fails. Only this ``part`` of idviz needs ``package``."""
+    """Python ``code`` that must run, and the ``advice`` where it fails. Only ``part`` of idviz needs ``package``."""
 
     code: str
     advice: str
