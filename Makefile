@@ -3,7 +3,7 @@
 # make test-fast  the units only
 # make notebooks  JupyterLab with the course
 # make bench      a table of ratios beside their goals
-# make lint       ruff, and notebooks in step with their text twins
+# make lint       ruff, import contracts, types; notebooks and README in step with their sources
 # make results        the trained models and all measured results anew: about four hours of one idle core. Stop it when you
 #                     like; the next time it goes on. RUNS=folder keeps the runs elsewhere, DEVICE=cuda takes a card,
 #                     MORE_SEEDS= leaves the length curve at seed 0's models, TARGETS=128 makes it coarser.
@@ -12,7 +12,7 @@
 PYTHON ?= python3
 EXTRAS ?= app,learned,lab,scale,notebooks,test
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: app test test-fast notebooks bench lint picture results results-quick setup clean
 
@@ -34,7 +34,10 @@ bench: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/python -m idviz.course.build --check
+	$(BIN)/python docs/results_table.py --check
 
 picture: setup
 	$(BIN)/python docs/readme_picture.py
@@ -61,7 +64,7 @@ results: setup
 	$(BIN)/idviz length $(TINY) $(foreach seed,$(MORE_SEEDS),$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
 	  --keep $(RUNS)/length --json $(RESULTS)/length.json --device $(DEVICE)
 	$(BIN)/idviz cost $(TINY) --json $(RESULTS)/cost.json --device $(DEVICE)
-	$(BIN)/python docs/results_table.py
+	$(BIN)/python -m idviz.course.results_table
 
 QUICK := build/results-quick
 

@@ -24,8 +24,8 @@
 #
 # You can read on without this notebook and come back when a sign puzzles you.
 #
-# Notebooks here go in steps: words, an equation with its tag (E1, E2, …), a function under it, and a check that
-# prints how far two independent routes to the same numbers are apart, beside what rounding allows.
+# Every notebook goes in steps: words, an equation with its tag (E1, E2, …), a function under it, and a check. The
+# check prints how far apart two independent routes to the same numbers are, beside what rounding allows.
 
 # %%
 import numpy as np
@@ -146,7 +146,7 @@ print("falling:", legs_project(rising[::-1], 2)[:, 0].round(4))
 assert legs_project(rising, 2)[1, 0] > 0 > legs_project(rising[::-1], 2)[1, 0]
 
 # %% [markdown]
-# See the functions, and pull at one of them:
+# See the functions, and change one of them:
 
 # %%
 from idviz.widgets import show
@@ -377,8 +377,8 @@ verdict
 # - `norm="l2"` is the default here (and DeltaNet's): divide by the length, and every feature vector has length 1.
 # - `norm="l2_squared"` follows the formula as it is printed: a vector of length $\ell$ ends with length $1/\ell$.
 #
-# For *keys* it makes no difference in that layer, because an RMSNorm follows, which sets the scale anew. Up to
-# RMSNorm's small $\epsilon$, that is:
+# For *keys* it makes no difference in that layer, because an RMSNorm follows, which resets the scale. Up to RMSNorm's
+# small $\epsilon$, that is:
 
 # %%
 x = np.array([[3.0, 4.0], [0.03, 0.04], [-5.0, 12.0]])

@@ -42,7 +42,8 @@ from idviz.words import number
 # ## 1 · A weighted mean
 #
 # You have measured a quantity $v_n$ at places $k_n$, with noise. What is it at a new place $q$? Average the
-# measurements, and let those count more whose place is like $q$. How alike is said by a kernel $K(q,k)\ge0$:
+# measurements, and give more weight to those whose place is like $q$. A kernel $K(q,k)\ge0$ says how alike two places
+# are:
 #
 # $$o(q)=\frac{\sum_n K(q,k_n)\,v_n}{\sum_n K(q,k_n)} \tag{E1}$$
 #
@@ -146,7 +147,7 @@ agree("idviz.exact.kernel_attention", kernel_attention(xi_q, xi_k, v), keys_firs
 # %% [markdown]
 # ### Sines and cosines
 #
-# elu + 1 is cheap, but its kernel is just what comes out. To approximate a *chosen* kernel, draw features at random.
+# elu + 1 is cheap, but its kernel is whatever comes out. To approximate a *chosen* kernel, draw features at random.
 # For the Gaussian kernel $e^{-\lVert q-k\rVert^2/2\ell^2}$, Rahimi and Recht (2007) take frequencies
 # $\omega_i\sim\mathcal N(0,I/\ell^2)$ and a sine and a cosine for each:
 #
@@ -311,8 +312,8 @@ verdict
 # share. (The largest over a *whole* sequence peeks into the future, so a model that reads token by token must use
 # another shared shift.)
 #
-# A shift saves from NaN. It does not save from *variance*: at keys of length 1000 no affordable number of draws finds
-# the right answer.
+# A shift prevents NaN. It does not reduce *variance*: at keys of length 1000 no affordable number of draws finds the
+# right answer.
 
 # %%
 wild_q, wild_k = SoftmaxFeatures(1, 4096, seed=0).pair(one, logs[:, None])
@@ -391,14 +392,13 @@ assert sharp > mild, "sharp rows should fall more slowly"
 # %% [markdown]
 # ## 6 · One token at a time
 #
-# Let tokens come one by one, and let query $n$ see tokens up to $n$ only. With E2, two running sums are all that has
-# to be kept:
+# Let tokens come one by one, and let query $n$ see only the tokens up to $n$. With E2, two running sums are enough:
 #
 # $$S_n=\sum_{i\le n}\xi(k_i)\,v_i^\top\ (r\times d),\qquad z_n=\sum_{i\le n}\xi(k_i)\ (r),\qquad
 # o_n=\frac{\xi(q_n)^\top S_n}{\xi(q_n)^\top z_n}.$$
 #
 # Libraries that work in chunks got the second one wrong more than once: the normaliser started afresh in every chunk.
-# With $\xi=1$ and values 1, 2, 3, 4 the readout is the running mean, so the fault is plain to see:
+# With $\xi=1$ and values 1, 2, 3, 4 the readout is the running mean, so the fault shows at once:
 
 
 # %%

@@ -17,7 +17,7 @@
 # *How do you remember a past that keeps growing in a fixed number of numbers? Fit a polynomial to all of it, and find
 # out how the fit changes when one more sample comes.*
 #
-# - **Needs:** polynomials, integrals, matrix products; a linear differential equation does no harm. Symbols are in
+# - **Needs:** polynomials, integrals, matrix products; a linear differential equation helps. Symbols are in
 #   [notebook 00](00_notation.ipynb).
 # - **Teaches:** the LegS basis and projection (E3, E4, E6); the recurrence that keeps it up to date exactly (E5, E7,
 #   E8); merging windows, which makes it fast (E9); what the usual approximations cost.
@@ -248,9 +248,9 @@ picture(
 )
 
 # %% [markdown]
-# An EEG is quick and dense, so it compresses badly; that is honest, and it is what a fixed-size state does to a text
-# with many rare words. Samples need not be regular: a cell may have any width. Cutting one cell in two, both parts
-# with the same value, changes nothing:
+# An EEG is quick and dense, so it compresses badly; a fixed-size state does the same to a text with many rare words.
+# Samples need not be regular: a cell may have any width. Cutting one cell in two, both parts with the same value,
+# changes nothing:
 
 # %%
 irregular = np.array([0.0, 1.0, 2.5, 2.75, 6.0])  # times of the cells' edges
@@ -444,7 +444,7 @@ agree("two windows merged = the whole", merged, whole[:, 0], terms=800, scale=rm
 agree("idviz.exact.legs_merge", legs_merge(first, second, 300 / 800), whole, terms=800, scale=rms)
 
 # %% [markdown]
-# Merging is exact and associative, so the work can be cut up as one likes: a tree, a stream in any chunks, a parallel
+# Merging is exact and associative, so the work can be split in any way: a tree, a stream in any chunks, a parallel
 # scan. The streaming twin is `LegsState`:
 
 # %%
@@ -457,8 +457,8 @@ for chunks in ([800], [300, 500], [1] * 800, [7, 100, 149, 544]):
     agree(f"{len(chunks):>3} chunks", state.coefficients, whole, terms=800, scale=rms)
 
 # %% [markdown]
-# And it is fast. To draw a plot of 200 instants one does not need a million steps: equal windows of 64 samples are
-# projected all at once by one matrix product, merged in a tree, and each instant is a short walk down that tree.
+# And it is fast. A plot of 200 instants does not need a million steps: equal windows of 64 samples are projected all
+# at once by one matrix product, merged in a tree, and each instant is a short walk down that tree.
 
 # %%
 million = np.cumsum(np.random.default_rng(0).normal(size=1_000_000))
@@ -503,7 +503,7 @@ for order in (8, 32):
         print(f"M = {order:>2}, {method:<15} off by {share:.1%}")
 
 # %% [markdown]
-# **Euler blows up first and comes to its senses later.** While $t$ is small against $M$, $I-A/t$ has large eigenvalues,
+# **Forward Euler blows up first and recovers later.** While $t$ is small against $M$, $I-A/t$ has large eigenvalues,
 # and the steps multiply them. Two hundred ones at order 32: the exact state is $e_0$ throughout.
 
 # %%

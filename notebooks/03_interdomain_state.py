@@ -68,8 +68,8 @@ from idviz.words import number
 # As arrays: $U$ is $(M,r)$, $\Gamma$ is $(M,d)$, $\eta$ is $(M,)$. In sparse Gaussian processes such projections are
 # called *interdomain inducing variables*, hence the name.
 #
-# Two little worlds of 64 tokens for this notebook. In the *smooth* one keys and values drift. In the *spiky* one they
-# are random, and one token, number 20, has a key that the query looks for: a needle.
+# This notebook uses two small examples of 64 tokens. In the *smooth* one keys and values drift. In the *spiky* one
+# they are random, and one token, number 20, has a key that the query looks for: a needle.
 
 # %%
 N, d_k, d = 64, 4, 3
@@ -87,7 +87,7 @@ spiky_k[20] = 3.9 * q[0] / np.linalg.norm(q)  # the needle: long, and in the que
 worlds = {"smooth": (smooth_k, smooth_v), "spiky": (spiky_k, spiky_v)}
 
 # %% [markdown]
-# `compress` is nothing but notebook 02's projection, of all channels at once:
+# `compress` is notebook 02's projection, applied to all channels at once:
 
 # %%
 features = EluFeatures(d_k)
@@ -110,7 +110,7 @@ for tokens in (64, 1024, 16_384):
     print(f"{tokens:>6} tokens: cache {tokens * (d_k + d):>7} numbers, state {size} numbers")
 
 # %% [markdown]
-# What the state has kept of one value channel, in each world: drawn from $\gamma$ alone.
+# What the state has kept of one value channel in each example, drawn from $\gamma$ alone.
 
 # %%
 fine = np.linspace(0, 1, 513)
@@ -138,8 +138,8 @@ picture(
 #
 # $$\tilde o(q)=\frac{\sum_m s_m\,\gamma_m}{\sum_m s_m\,\eta_m},\qquad s_m=\xi(q)^\top u_m. \tag{E11}$$
 #
-# The $s_m$ are the query's *basis weights*: how much it asks of each basis function. They may be negative, for they
-# are not probabilities.
+# The $s_m$ are the query's *basis weights*: how much it asks of each basis function. They may be negative; they are
+# not probabilities.
 
 
 # %%
@@ -219,8 +219,8 @@ for method in METHODS:
 
 # %% [markdown]
 # **A denominator that cannot be trusted.** With positive features every term of the mean is positive. With others the
-# terms have signs; their mean can come near zero or change sign, and then weights are huge. idviz never clamps that
-# away: it keeps the sign, and reports.
+# terms have signs; their mean can come near zero or change sign, and then weights are huge. idviz never clamps it: it
+# keeps the sign, and reports how near to zero it came.
 
 # %%
 many_q = rng.normal(size=(8, d_k))

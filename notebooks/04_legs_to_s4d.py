@@ -153,7 +153,7 @@ assert off[8] < 1e-9 < 1e-2 < off[24]
 # At $M=16$ the condition number is near $10^{11}$, at 24 it is past what a double's 16 digits can bear, and a layer
 # in float32 has 7. This is no accident of the solver. The eigenvalues are $1,2,3,\dots$, so the diagonal system can
 # only offer $e^{-\tau},e^{-2\tau},e^{-3\tau},\dots$, and with $x=e^{-\tau}$ these are $x,x^2,x^3,\dots$ To
-# diagonalise LegS *is* to write Legendre polynomials in powers: notebook 02's trap in another coat.
+# diagonalise LegS *is* to write Legendre polynomials in powers: notebook 02's trap in another guise.
 #
 # ### The normal part
 #
@@ -211,9 +211,9 @@ positive = np.sort(eigenvalues.imag[eigenvalues.imag > 0])
 agree("S4D-LegS's ω", initial_modes(M, "legs").imag, positive, terms=2 * M)
 
 # %% [markdown]
-# **May one just drop a term?** Not for free: $\tfrac12BB^\top$ is not small beside $A$. But halve the input too, to
-# $B/2$, and something remarkable happens (Gu et al., 2022): as the order $N$ grows, the first few kernels come back
-# to LegS's. Not point by point, for they ripple ever more quickly around them; but a signal that is *held* for a
+# **Can a term simply be dropped?** Not for free: $\tfrac12BB^\top$ is not small beside $A$. But halve the input too,
+# to $B/2$, and something remarkable happens (Gu et al., 2022): as the order $N$ grows, the first few kernels come
+# back to LegS's. Not point by point, for they ripple ever more quickly around them; but a signal that is *held* for a
 # while averages the ripples out.
 
 
@@ -254,8 +254,8 @@ picture(
 # %% [markdown]
 # ### Three spectra
 #
-# Once the spectrum is all that is left, it may as well be written down. **S4D-Lin** takes frequencies in equal steps,
-# as in a Fourier series; **S4D-Inv** a formula close to LegS's spectrum (with $N=2M$):
+# Since only the spectrum is left, it may as well be written down directly. **S4D-Lin** takes frequencies in equal
+# steps, as in a Fourier series; **S4D-Inv** a formula close to LegS's spectrum (with $N=2M$):
 #
 # $$\text{Lin: }\lambda_m=-\tfrac12+i\pi m,\qquad
 # \text{Inv: }\lambda_m=-\tfrac12+i\,\frac N\pi\Big(\frac N{2m+1}-1\Big).$$
@@ -285,9 +285,9 @@ picture(
 # $$\bar a_m=e^{\lambda_m\Delta},\qquad
 # \bar b_m=\int_0^\Delta e^{\lambda_m s}ds=\frac{\bar a_m-1}{\lambda_m}. \tag{E15}$$
 #
-# That is *zero-order hold*. **A trap** sits in the harmless fraction. For a slow mode $\bar a_m$ is nearly 1, the
-# difference loses its digits, and in float32 soon all of them. $\lambda=0$ itself (S4D-Lin has $\omega_0=0$, and
-# training may move its real part) is 0/0. The right value there is Δ:
+# That is *zero-order hold*. **A trap** hides in that harmless-looking fraction. For a slow mode $\bar a_m$ is nearly
+# 1, the difference loses its digits, and in float32 soon all of them. $\lambda=0$ itself (S4D-Lin has $\omega_0=0$,
+# and training may move its real part) is 0/0. The right value there is Δ:
 
 # %%
 delta = np.float32(0.1)
@@ -375,8 +375,8 @@ for m in (1, 4, 8, 16, 64):
 # - **Memory: about $1/\Delta$ tokens.** Every mode fades by $e^{-\Delta/2}$ a token, so $|\kappa_m(\tau)|^2$ by
 #   $e^{-\Delta}$.
 # - **Alias period: $2/\Delta$ tokens.** All $\omega_m\Delta=\pi m\Delta$ are multiples of $\pi\Delta$: after
-#   $2/\Delta$ tokens every mode is back where it was. The state cannot tell a token from one $2/\Delta$ older, but
-#   that it is fainter.
+#   $2/\Delta$ tokens every mode is back where it was. The state cannot tell a token from one $2/\Delta$ older,
+#   except that the older one is fainter.
 # - **Resolution: about $1/(M\Delta)$ tokens**, half a turn of the quickest mode.
 
 
@@ -493,7 +493,8 @@ for name in ("lin", "inv", "legs"):
 
 # %% [markdown]
 # It is not broken, it has a **clock**. Tell it that a sample now lasts a third as long, and zero-order hold gives the
-# very same state: holding a value for $3\cdot\Delta/3$ is holding it for $\Delta$. (The bilinear rule is only near.)
+# very same state: holding a value for $3\cdot\Delta/3$ is holding it for $\Delta$. (The bilinear rule comes close,
+# but not exactly.)
 
 # %%
 lam = initial_modes(2, "lin")

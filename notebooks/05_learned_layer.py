@@ -123,8 +123,8 @@ print(f"ξ(q)ᵀξ(k) runs from {kernel.min():.2f} to {kernel.max():.2f}; {(kern
 #
 # Public summaries of the paper print the norm in E18 with an exponent 2, $\lVert\cdot\rVert_2^2$. Read literally, a
 # vector of length $\ell$ then ends with length $1/\ell$. DeltaNet divides by the length itself. idviz does the latter
-# by default (`norm="l2"`) and the former on request (`norm="l2_squared"`). How much hangs on it? For *keys* nothing
-# but an ε, because an RMSNorm follows which sets the scale anew:
+# by default (`norm="l2"`) and the former on request (`norm="l2_squared"`). How much does it matter? For *keys*, only
+# by an ε, because an RMSNorm follows, which resets the scale:
 
 # %%
 y = 3 * torch.randn(1000, d, dtype=torch.float64)  # what comes out of SiLU, say
@@ -224,7 +224,7 @@ assert rms(before - after_it) > 0.1
 # ## 3 · Why η goes
 #
 # Notebook 03's readout was a *ratio* (E11), and its denominator kept a promise: values that are all 7 are read as 7.
-# Why would one give that up? Two reasons, both to be seen in numbers.
+# Why would one give that up? For two reasons, and both show in numbers.
 #
 # **The norms have broken the promise already.** After RMSNorm a token's values are in units of that token's own size.
 # "All 7" and "all 70" leave the same state:
@@ -451,7 +451,7 @@ show("lag_kernel")
 # %% [markdown]
 # ### How loud does it start?
 #
-# Without a denominator somebody else has to say how large an output is. idviz starts $w_m=\Delta/(M|\bar b_m|^2)$.
+# Without a denominator, something else has to set how large an output is. idviz starts $w_m=\Delta/(M|\bar b_m|^2)$.
 # Then $G(\tau,\tau)=\Delta e^{-\Delta\tau}$, which sums to about 1 over all lags: the readout starts as an *average*
 # over its memory, which is what the denominator would have made of it. Other choices that look as natural are not.
 # The same white keys and values, output RMS for steps from $1/256$ to $1/4$:
@@ -502,9 +502,9 @@ agree("with D − without D", o - without, core.D[:, None] * v, terms=T, scale=o
 # %% [markdown]
 # Softmax attention needs no such door, because it can look at the present token as sharply as at any other. A blurred
 # state cannot. But a block has another way past it: the residual connection carries the token itself along. So what
-# the door is worth is a question for an experiment, and notebook [09](09_which_part.ipynb) makes it. What is certain is
-# that the *start* matters. At $D=1$ every head at first mostly says again what its own token says, and the readout has
-# to grow beside it; in trials that cost 0.2 nats per token after 0.8 million tokens (`benchmarks/notes.md`).
+# the door is worth is a question for an experiment, and notebook [09](09_which_part.ipynb) makes it. What is certain
+# is that the *start* matters. At $D=1$ every head at first mostly repeats its own token, and the readout has to grow
+# beside it; in trials that cost 0.2 nats per token after 0.8 million tokens (`benchmarks/notes.md`).
 #
 # ## 6 · Three forms, one result
 #
@@ -604,8 +604,8 @@ for name, form in FORMS.items():
 
 # %% [markdown]
 # **Any split.** A sequence in pieces, the state carried from one to the next, is the same sequence. (Losing that
-# state between chunks is one of the bugs that people met in public code.) 256 tokens in 4 × 64, in 7 + 100 + 149, and
-# one by one:
+# state between chunks is a bug that people have met in public code.) 256 tokens in 4 × 64, in 7 + 100 + 149, and one
+# by one:
 
 # %%
 q, k, v = (part[:, :, :256] for part in (q, k, v))
@@ -676,7 +676,7 @@ for length in (128, 4096, 65_536):
 # ### What each costs
 #
 # Time of a forward pass against length, measured here and now: one sequence, 2 heads, 16 modes, best of five, one
-# thread. Yours will differ, and a busy machine shows; the shapes should not.
+# thread. Your times will differ, more so on a busy machine; the shapes of the curves should not.
 
 # %%
 core = DiagonalModes(heads=2, modes=16, d_v=d, step_range=(1 / 32, 1 / 4))()

@@ -6,8 +6,9 @@ import json
 import os
 from pathlib import Path
 
-# Workers share the cores: with more BLAS threads than cores, small products take ten times as long.
+# Workers share the cores: with more threads than cores, small products take ten times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import idviz
-from idviz.needs import sentence
+from idviz.needs import NotInstalled, sentence
 
 PARTS = {  # modules with a generator ``rows()``
     "exact": "idviz.bench.exact",
@@ -95,7 +95,7 @@ def measure(only: str | None, device: str = "cpu") -> Iterator[Row]:
             continue
         if part in NEEDS and find_spec(NEEDS[part]) is None:
             if only == part:
-                raise ValueError(sentence(f"--only {part}", NEEDS[part]))
+                raise NotInstalled(sentence(f"--only {part}", NEEDS[part]))
             continue
         yield from import_module(module).rows(**({"device": device} if part == "learned" else {}))
 

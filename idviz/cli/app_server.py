@@ -37,7 +37,7 @@ def command(port: int | None = None) -> list[str]:
         The app's files are missing.
     """
     if find_spec("streamlit") is None:
-        raise NotInstalled(sentence("The app", "streamlit"))
+        raise NotInstalled(sentence("`idviz app`", "streamlit"))
     line = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "main.py"), *SERVER_FLAGS]
     return line if port is None else [*line, f"--server.port={checked_port(port)}"]
 

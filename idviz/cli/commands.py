@@ -118,10 +118,11 @@ def bench(
 @app.command()
 def sizes() -> None:
     """Print the decoder's sizes: parameters and state of every mixer at every scale."""
-    with plainly("the learned half", extras="learned"):
-        from idviz.learned.presets import print_sizes
+    with plainly("the learned half"):
+        from idviz.cli import tables
+        from idviz.learned import presets
 
-        print_sizes()
+        tables.sizes(presets.sizes())
 
 
 app.add_typer(measuring.commands)

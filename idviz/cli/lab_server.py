@@ -58,7 +58,7 @@ def command(
     chosen = [] if port is None else [f"--ServerApp.port={checked_port(port)}", "--ServerApp.port_retries=0"]
     for package in ("jupyterlab", "ipywidgets"):
         if find_spec(package) is None:
-            raise NotInstalled(sentence("The course", package))
+            raise NotInstalled(sentence("`idviz lab`", package))
     arguments = [
         sys.executable,
         "-m",

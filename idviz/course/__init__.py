@@ -1,4 +1,13 @@
-"""What the course's notebooks share: self-checks that explain, pictures with alt text, honest comparisons, tables.
+"""What the course's notebooks share.
+
+- ``check``: the exercises' self-checks, one function each; they name the usual mistakes. One module for each notebook's
+  exercises, ``checks_notation`` (00) to ``checks_parts`` (09), gathered in ``checks``.
+- ``verdict``: the engine behind them, ``judge(answer, trials, praise) -> Verdict``.
+- ``display``: figures in the house style (``panels``), with alt text (``picture``), and comparisons of two routes to
+  the same numbers (``agree``).
+- ``measured``: the measured results (``measured``) and small tables (``table``).
+- ``build``: notebooks from their text twins, ``python -m idviz.course.build``; ``results_table``: the README's results
+  from the result files.
 
 >>> from idviz.course import agree, check, panels, picture
 """

@@ -1,7 +1,7 @@
-"""Notebooks from their text twins: ``python -m idviz.course.build [--check] [FOLDER]``.
+"""Builds the notebooks from their text twins: ``python -m idviz.course.build [--check] [FOLDER]``.
 
-People write and review ``notebooks/*.py`` (jupytext's percent format). The ``.ipynb`` beside each opens directly
-and is built from it, without outputs, the same bytes on every run; ``--check`` says which are out of date.
+People write and review ``notebooks/*.py`` (jupytext's percent format). The ``.ipynb`` beside each is built from it
+without outputs, byte for byte the same on every run. ``--check`` names those that are out of date.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ EXTRA_KEYS = ["metadata.language_info", "metadata.widgets"]  # what running a no
 
 
 def sources(folder: Path = FOLDER) -> list[Path]:
-    """The text twins, in the order of the course."""
+    """The text twins, in course order."""
     return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
 def built(source: Path) -> str:
-    """The text of the notebook that belongs to ``source``."""
+    """The notebook built from ``source``, as the text of its ``.ipynb`` file."""
     import jupytext
     import nbstripout
 
@@ -34,7 +34,7 @@ def built(source: Path) -> str:
 
 
 def stale(folder: Path = FOLDER) -> list[Path]:
-    """Notebooks that differ from what their twin gives, are missing, or have no twin."""
+    """Notebooks that are missing, have no twin, or differ from what their twin gives."""
     expected = {source.with_suffix(".ipynb"): source for source in sources(folder)}
     different = [
         notebook
@@ -47,19 +47,19 @@ def stale(folder: Path = FOLDER) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m idviz.course.build", description="Build the notebooks from text.")
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where one is out of date")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a notebook is out of date")
     options = parser.parse_args(arguments)
-    found = sources(options.folder)
-    if not found:
+    twins = sources(options.folder)
+    if not twins:
         print(f"no notebooks (NN_name.py) in {options.folder}", file=sys.stderr)
         return 1
     if options.check:
         old = stale(options.folder)
         for notebook in old:
             print(f"out of date: {notebook.name} (run python -m idviz.course.build)", file=sys.stderr)
-        print(f"{len(found)} notebooks, {len(old)} out of date")
+        print(f"{len(twins)} notebooks, {len(old)} out of date")
         return 1 if old else 0
-    for source in found:
+    for source in twins:
         source.with_suffix(".ipynb").write_bytes(built(source).encode("utf-8"))
         print(f"{source.name} -> {source.with_suffix('.ipynb').name}")
     return 0

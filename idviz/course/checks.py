@@ -1,6 +1,6 @@
-"""The exercises' self-checks, one per exercise. Each takes the learner's function (or value), returns a ``Verdict``.
+"""The exercises' self-checks, one for each. Each takes the learner's function (or value) and returns a ``Verdict``.
 
-A check lists the right answer beside what the usual mistakes would give, so that it can name the mistake.
+A check lists the right answer beside what the usual mistakes give, so that it can name the mistake.
 
 >>> from idviz.course import check
 >>> check.running_mean(my_function)

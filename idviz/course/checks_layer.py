@@ -13,62 +13,61 @@ def feature_map(answer: Callable) -> Verdict:
     """``answer(x (T, d), weight (d, 4)) -> (T, d)``: short causal convolution, SiLU, length 1 (E18)."""
     rng = np.random.default_rng(7)
     x, weight = 3 * rng.normal(size=(6, 3)), rng.normal(size=(3, 4))  # large, so that a norm's ε does not show
-
-    def silu(y):
-        return y / (1 + np.exp(-y))
-
-    def unit(y):
-        length = np.linalg.norm(y, axis=1, keepdims=True)
-        return y / np.where(length == 0, 1, length)
-
-    def convolved(x, weight, shift=3):
-        window = np.concatenate([np.zeros((shift, 3)), x, np.zeros((3 - shift, 3))])
-        return sum(window[i : i + len(x)] * weight[:, i] for i in range(4))
-
-    y = convolved(x, weight)
-    right = unit(silu(y))
-    future = "looks into the future: token t may see t−3 … t only. Put the three zero rows before the first token."
-    mistakes = (
-        (unit(y), "SiLU is missing between the convolution and the norm."),
-        (silu(y), "the features are not brought to length 1."),
-        (silu(unit(y)), "the norm comes last: convolution, SiLU, then length 1."),
-        (unit(convolved(silu(x), weight)), "SiLU comes after the convolution, not before."),
-        (unit(silu(x)), "the convolution is missing: every token sees only itself."),
-        (unit(1 / (1 + np.exp(-y))), "that is the sigmoid σ(y). SiLU is y·σ(y)."),
-        (unit(np.maximum(y, 0)), "that is ReLU. SiLU is y·σ(y), a little negative on the left."),
-        (
-            unit(silu(convolved(x, weight[:, ::-1]))),
-            "the convolution runs backwards: weight[:, 3] belongs to the token itself, weight[:, 0] to the oldest.",
-        ),
-        (unit(silu(convolved(x, weight, 0))), f"the convolution {future}"),
-        (unit(silu(convolved(x, weight, 1))), f"the convolution is centred and {future}"),
-        (unit(silu(convolved(x, weight, 2))), f"the convolution is centred and {future}"),
-        (
-            silu(y) / np.sum(silu(y) ** 2, axis=1, keepdims=True),
-            'you divide by the squared length: that is norm="l2_squared". Here the exponent is 1.',
-        ),
-        (
-            silu(y) / np.linalg.norm(silu(y), axis=0),
-            "each channel has length 1. The norm runs over one token's channels.",
-        ),
-        (
-            silu(y) / np.linalg.norm(silu(y)),
-            "the whole array is divided by one number. Every token has its own length.",
-        ),
-        (
-            silu(y) / np.sqrt(np.mean(silu(y) ** 2, axis=1, keepdims=True)),
-            "that is RMSNorm, which leaves length √d. It comes one step later (E19).",
-        ),
-    )
     zeros = np.concatenate([np.zeros((5, 3)), x[:1]])
-    nan = unit(silu(convolved(zeros, weight)))
-    nan[:5] = np.nan
+    right = _unit(_silu(_convolved(zeros, weight)))
+    nan = np.concatenate([np.full((5, 3), np.nan), right[5:]])
     at_zero = ((nan, "a zero vector became NaN (0/0). Keep the divisor away from zero, so that zero stays zero."),)
     trials = [
-        Trial("with 6 tokens of 3 channels", (x, weight), right, mistakes),
-        Trial("with zeros before the first real token", (zeros, weight), unit(silu(convolved(zeros, weight))), at_zero),
+        _feature_trial(x, weight),
+        Trial("with zeros before the first real token", (zeros, weight), right, at_zero),
     ]
     return judge(answer, trials, "causal, one length for all, and zero stays zero.", tolerance=1e-4)
+
+
+def _silu(y: np.ndarray) -> np.ndarray:
+    return y / (1 + np.exp(-y))
+
+
+def _unit(y: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(y, axis=1, keepdims=True)
+    return y / np.where(length == 0, 1, length)
+
+
+def _convolved(x: np.ndarray, weight: np.ndarray, before: int = 3) -> np.ndarray:
+    """Each channel's convolution with its 4 weights, ``before`` of them on earlier tokens."""
+    window = np.concatenate([np.zeros((before, 3)), x, np.zeros((3 - before, 3))])
+    return sum(window[i : i + len(x)] * weight[:, i] for i in range(4))
+
+
+def _feature_trial(x: np.ndarray, weight: np.ndarray) -> Trial:
+    y = _convolved(x, weight)
+    active = _silu(y)
+    length = np.linalg.norm(active, axis=1, keepdims=True)
+    future = "looks into the future: token t may see t−3 … t only. Put the three zero rows before the first token."
+    mistakes = (
+        (_unit(y), "SiLU is missing between the convolution and the norm."),
+        (active, "the features are not brought to length 1."),
+        (_silu(_unit(y)), "the norm comes last: convolution, SiLU, then length 1."),
+        (_unit(_convolved(_silu(x), weight)), "SiLU comes after the convolution, not before."),
+        (_unit(_silu(x)), "the convolution is missing: every token sees only itself."),
+        (_unit(1 / (1 + np.exp(-y))), "that is the sigmoid σ(y). SiLU is y·σ(y)."),
+        (_unit(np.maximum(y, 0)), "that is ReLU. SiLU is y·σ(y), a little negative on the left."),
+        (
+            _unit(_silu(_convolved(x, weight[:, ::-1]))),
+            "the convolution runs backwards: weight[:, 3] belongs to the token itself, weight[:, 0] to the oldest.",
+        ),
+        (_unit(_silu(_convolved(x, weight, 0))), f"the convolution {future}"),
+        (_unit(_silu(_convolved(x, weight, 1))), f"the convolution is centred and {future}"),
+        (_unit(_silu(_convolved(x, weight, 2))), f"the convolution is centred and {future}"),
+        (active / length**2, 'you divide by the squared length: that is norm="l2_squared". Here the exponent is 1.'),
+        (
+            active / np.linalg.norm(active, axis=0),
+            "each channel has length 1. The norm runs over one token's channels.",
+        ),
+        (active / np.linalg.norm(active), "the whole array is divided by one number. Every token has its own length."),
+        (active / length * np.sqrt(3), "that is RMSNorm, which leaves length √d. It comes one step later (E19)."),
+    )
+    return Trial("with 6 tokens of 3 channels", (x, weight), _unit(active), mistakes)
 
 
 def complex_readout(answer: Callable) -> Verdict:
@@ -117,6 +116,15 @@ def next_start(answer: Callable) -> Verdict:
     x = rng.normal(size=(4, 2))
     a = np.exp(np.array([-0.1 + 0.3j, -0.2 + 1.1j, -0.3 + 2.0j]))
     b = np.array([0.5 + 0.1j, 0.4 - 0.2j, 0.3 + 0.3j])
+    one = a[:, None] * start + b[:, None] * x[:1]
+    trials = [
+        _chunk_trial(start, x, a, b),
+        Trial("with a chunk of one token", (start, x[:1], a, b), one),
+    ]
+    return judge(answer, trials, "all that a chunk has to hand on, whatever its length.")
+
+
+def _chunk_trial(start: np.ndarray, x: np.ndarray, a: np.ndarray, b: np.ndarray) -> Trial:
     C = len(x)
     powers = a[:, None] ** np.arange(C + 1)  # ā^0 … ā^C
     driven = (b[:, None] * powers[:, :C][:, ::-1]) @ x
@@ -151,9 +159,4 @@ def next_start(answer: Callable) -> Verdict:
         ((carried + driven).real, "only the real part is there. The state is complex."),
         ((carried + driven).T, "it is transposed: modes along the first axis, channels along the second."),
     )
-    one = a[:, None] * start + b[:, None] * x[:1]
-    trials = [
-        Trial("with a chunk of 4 tokens and M = 3", (start, x, a, b), carried + driven, mistakes),
-        Trial("with a chunk of one token", (start, x[:1], a, b), one, ()),
-    ]
-    return judge(answer, trials, "all that a chunk has to hand on, whatever its length.")
+    return Trial("with a chunk of 4 tokens and M = 3", (start, x, a, b), carried + driven, mistakes)

@@ -28,10 +28,7 @@ def normal_part(answer: Callable) -> Verdict:
         (-a + b / 2, "B/2 was added to every row. BBᵀ is a matrix: np.outer(B, B)."),
         (-a + np.diag(b**2) / 2, "only the diagonal of BBᵀ was added. It is a full matrix: np.outer(B, B)."),
         (-a + outer / 2 + np.eye(order) / 2, "that is the skew part S alone; the −½ on the diagonal belongs to it."),
-        (
-            (outer / 2 - a).T,
-            "it is transposed, which turns the sign of every frequency. Is A above the diagonal?",
-        ),
+        ((outer / 2 - a).T, "it is transposed, which turns the sign of every frequency. Is A above the diagonal?"),
     )
     trial = Trial("with order 4", (order,), -a + outer / 2, mistakes)
     return judge(answer, [trial], "−½ on the diagonal and a skew rest: its eigenvectors are orthogonal.")
@@ -40,6 +37,30 @@ def normal_part(answer: Callable) -> Verdict:
 def hold(answer: Callable) -> Verdict:
     """``answer(lam (M,), delta) -> ā (M,), b̄ (M,)``: zero-order hold, accurate at λ = 0 and near it (E15)."""
     lam, delta = np.array([-0.5 + 3j, -1.0 - 2j]), 0.2
+    of_a, of_b = _hold_trials(lam, delta)
+    decay = judge(part_of(answer, 0, "ā and b̄"), [of_a], "")
+    if not decay.passed:
+        return decay
+    zero, tiny = np.array([0j, lam[0]]), np.array([-1e-11 + 0j, 1e-11j])
+    beside = of_b.expected[0]
+    at_zero = (
+        ([np.nan, beside], "NaN: 0/0. There (e^z − 1)/z is 1, so b̄ = Δ."),
+        ([0, beside], "at λ = 0 the mode hears nothing. There (e^z − 1)/z is 1, so b̄ = Δ."),
+        ([1, beside], "at λ = 0 the ratio (e^z − 1)/z is 1, and b̄ is Δ times that."),
+    )
+    cancelled = "e^z − 1 lost its digits by cancellation. np.expm1 gives it with all of them, complex z too."
+    with np.errstate(all="ignore"):
+        near = (((np.exp(tiny * delta) - 1) / tiny, cancelled),)
+    trials = [
+        of_b,
+        Trial("b̄ with λ = 0 beside another mode", (zero, delta), np.array([delta, beside]), at_zero),
+        Trial("b̄ with |λ| = 1e-11", (tiny, delta), delta * (1 + tiny * delta / 2), near),
+    ]
+    return judge(part_of(answer, 1, "ā and b̄"), trials, "exact for held samples, and as good near zero as elsewhere.")
+
+
+def _hold_trials(lam: np.ndarray, delta: float) -> tuple[Trial, Trial]:
+    """The trials of ā and of b̄ at modes away from zero."""
     z = lam * delta
     a, ratio = np.exp(z), (np.exp(z) - 1) / z
     bilinear = "that is the bilinear rule. A held sample gives"
@@ -64,25 +85,10 @@ def hold(answer: Callable) -> Verdict:
         (np.abs(ratio * delta), "that is |b̄|: the size without the turning."),
         (np.conj(ratio * delta), "it turns backwards: the imaginary part has the wrong sign."),
     )
-    zero, tiny = np.array([0j, -0.5 + 3j]), np.array([-1e-11 + 0j, 1e-11j])
-    held = np.array([0.2, ratio[0] * delta])
-    at_zero = (
-        ([np.nan, held[1]], "NaN: 0/0. There (e^z − 1)/z is 1, so b̄ = Δ."),
-        ([0, held[1]], "at λ = 0 the mode hears nothing. There (e^z − 1)/z is 1, so b̄ = Δ."),
-        ([1, held[1]], "at λ = 0 the ratio (e^z − 1)/z is 1, and b̄ is Δ times that."),
-    )
-    cancelled = "e^z − 1 lost its digits by cancellation. np.expm1 gives it with all of them, complex z too."
-    with np.errstate(all="ignore"):
-        near = (((np.exp(tiny * delta) - 1) / tiny, cancelled),)
-    first = judge(part_of(answer, 0, "ā and b̄"), [Trial("ā with Δ = 0.2", (lam, delta), a, of_a)], "")
-    if not first.passed:
-        return first
-    trials = [
+    return (
+        Trial("ā with Δ = 0.2", (lam, delta), a, of_a),
         Trial("b̄ with Δ = 0.2", (lam, delta), ratio * delta, of_b),
-        Trial("b̄ with λ = 0 beside another mode", (zero, delta), held, at_zero),
-        Trial("b̄ with |λ| = 1e-11", (tiny, delta), delta * (1 + tiny * delta / 2), near),
-    ]
-    return judge(part_of(answer, 1, "ā and b̄"), trials, "exact for held samples, and as good near zero as elsewhere.")
+    )
 
 
 def time_and_bandwidth(answer: Any) -> Verdict:

@@ -17,89 +17,84 @@ def recall_labels(answer: Callable) -> Verdict:
 
     ``tokens``: k₁ v₁ … kₙ vₙ, fillers, then every key once, each before a filler, to the end.
     """
-
-    def trial(about, tokens, pairs):
-        tokens = np.array(tokens)
-        T, known = len(tokens), dict(zip(tokens[0 : 2 * pairs : 2], tokens[1 : 2 * pairs : 2], strict=True))
-        queries = [t for t in range(2 * pairs, T) if tokens[t] in known]
-        order = [*known.values()]
-
-        def labels(shift=0, of=lambda n, t: known[tokens[t]], where=queries, empty=_NO):
-            found = np.full(T, empty)
-            for n, t in enumerate(where):
-                if 0 <= t + shift < T:
-                    found[t + shift] = of(n, t)
-            return found
-
-        both = labels()
-        both[1 : 2 * pairs : 2] = tokens[1 : 2 * pairs : 2]
-        first = labels()
-        first[0 : 2 * pairs : 2] = tokens[1 : 2 * pairs : 2]
-        mistakes = (
-            (
-                labels(1),
-                "the labels are one place late: they stand on the filler after the query. The logits *at* the query "
-                "foretell the next token, so its label belongs to the query itself. (This is the off-by-one.)",
-            ),
-            (
-                labels(-1),
-                "the labels are one place early: before the query has been read, nobody knows which key it is.",
-            ),
-            (labels(of=lambda n, t: tokens[t]), "the label is the key. Wanted is the value that went with it."),
-            (
-                labels(of=lambda n, t: order[n]),
-                "the values are in the order in which they came. The queries come in another: look each key up.",
-            ),
-            (labels(of=lambda n, t: order[-1 - n]), "the values are in reverse order. Look each key up."),
-            (labels(empty=0), "elsewhere there is 0, which is a token. −100 is what cross_entropy skips."),
-            (labels(empty=-1), "elsewhere there is −1. −100 is what cross_entropy skips."),
-            (both, "the values in the pairs have labels too. There, nothing in the text tells the answer."),
-            (first, "the keys in the pairs have labels too. There, nothing in the text tells the answer yet."),
-            (labels(where=queries[:1]), "only the first query has a label. Every one is asked."),
-            (labels(where=queries[:-1]), "the last query has no label."),
-            (labels(where=queries[1:]), "the first query has no label."),
-            (
-                labels(of=lambda n, t: tokens[(t + 1) % T]),
-                "the label is the token that follows the query, which is a filler. Wanted is the value that followed "
-                "the key the first time.",
-            ),
-            (labels(where=[]), "no query has a label."),
-        )
-        return Trial(about, (tokens.tolist(), pairs), labels(), [(v, m) for v, m in mistakes if (v != labels()).any()])
-
+    tokens = [4, 11, 2, 13, 7, 10, 20, 20, 7, 20, 4, 20, 2, 20]
     trials = [
-        trial("with 3 pairs and 2 fillers between", [4, 11, 2, 13, 7, 10, 20, 20, 7, 20, 4, 20, 2, 20], 3),
-        trial("with 2 pairs and nothing between", [1, 12, 3, 10, 3, 20, 1, 20], 2),
+        _recall_trial("with 3 pairs and 2 fillers between", np.array(tokens), 3),
+        _recall_trial("with 2 pairs and nothing between", np.array([1, 12, 3, 10, 3, 20, 1, 20]), 2),
     ]
     return judge(answer, trials, "one label a query, on the query's own position: shifted once, and only once.")
 
 
+def _recall_trial(about: str, tokens: np.ndarray, pairs: int) -> Trial:
+    keys, values = tokens[0 : 2 * pairs : 2], tokens[1 : 2 * pairs : 2]
+    value_of = dict(zip(keys, values, strict=True))
+    queries = np.array([t for t in range(2 * pairs, len(tokens)) if tokens[t] in value_of])
+    wanted = np.array([value_of[tokens[t]] for t in queries])
+
+    def labels(at=queries, values=wanted, elsewhere=_NO):
+        row = np.full(len(tokens), elsewhere)
+        row[at] = values
+        return row
+
+    at_values, at_keys = labels(), labels()
+    at_values[1 : 2 * pairs : 2] = at_keys[0 : 2 * pairs : 2] = values
+    inside = queries + 1 < len(tokens)
+    mistakes = (
+        (
+            labels(queries[inside] + 1, wanted[inside]),
+            "the labels are one place late: they stand on the filler after the query. The logits *at* the query "
+            "foretell the next token, so its label belongs to the query itself. (This is the off-by-one.)",
+        ),
+        (
+            labels(queries - 1),
+            "the labels are one place early: before the query has been read, nobody knows which key it is.",
+        ),
+        (labels(values=tokens[queries]), "the label is the key. Wanted is the value that went with it."),
+        (
+            labels(values=values),
+            "the values are in the order in which they came. The queries come in another: look each key up.",
+        ),
+        (labels(values=values[::-1]), "the values are in reverse order. Look each key up."),
+        (labels(elsewhere=0), "elsewhere there is 0, which is a token. −100 is what cross_entropy skips."),
+        (labels(elsewhere=-1), "elsewhere there is −1. −100 is what cross_entropy skips."),
+        (at_values, "the values in the pairs have labels too. There, nothing in the text tells the answer."),
+        (at_keys, "the keys in the pairs have labels too. There, nothing in the text tells the answer yet."),
+        (labels(queries[:1], wanted[:1]), "only the first query has a label. Every one is asked."),
+        (labels(queries[:-1], wanted[:-1]), "the last query has no label."),
+        (labels(queries[1:], wanted[1:]), "the first query has no label."),
+        (
+            labels(values=tokens[queries + 1]),
+            "the label is the token that follows the query, which is a filler. Wanted is the value that followed "
+            "the key the first time.",
+        ),
+        (labels([], []), "no query has a label."),
+    )
+    return Trial(about, (tokens.tolist(), pairs), labels(), mistakes)
+
+
 def guesses(answer: Callable) -> Verdict:
     """``answer(pairs, values) -> (loss among all, loss among seen, accuracy among seen)``, losses in nats."""
-
-    def trial(about, pairs, values):
-        right = np.array([math.log(values), math.log(pairs), 1 / pairs])
-        mistakes = (
-            (right[[1, 0, 2]], "the two losses are the wrong way round: fewer to choose from, lower loss."),
-            ([math.log2(values), math.log2(pairs), 1 / pairs], "these are bits. In nats it is the natural logarithm."),
-            ([math.log10(values), math.log10(pairs), 1 / pairs], "that is log₁₀. In nats it is the natural logarithm."),
-            ([-right[0], -right[1], right[2]], "the sign: a loss is −log p, and p = 1/n gives +log n."),
-            (
-                [right[0], right[1], 1 / values],
-                "the accuracy is that of guessing among all values; among those seen, 1/n.",
-            ),
-            ([right[0], right[1], pairs / values], "one of those seen is right, not all of them: 1 over their number."),
-            ([right[0], right[1], 100 / pairs], "as a share, please: from 0 to 1."),
-            ([right[0], right[1], 1 - 1 / pairs], "that is how often it is wrong."),
-            ([right[0], math.log(2 * pairs), right[2]], "keys are no answers: n values were seen, not 2n tokens."),
-            ([values, pairs, 1 / pairs], "these are perplexities. The loss is their logarithm."),
-            ([1 / values, 1 / pairs, 1 / pairs], "these are the probabilities p. The loss is −log p."),
-            (
-                [right[0], 0.0, right[2]],
-                "a loss of 0 would mean that it knows the answer. It knows n candidates, each with probability 1/n.",
-            ),
-        )
-        return Trial(about, (pairs, values), right, mistakes)
-
-    trials = [trial("with 4 pairs and 32 values", 4, 32), trial("with 8 pairs and 64 values", 8, 64)]
+    trials = [_guesses_trial("with 4 pairs and 32 values", 4, 32), _guesses_trial("with 8 pairs and 64 values", 8, 64)]
     return judge(answer, trials, "a loss of ln n says: it knows which values there are, and not whose they are.")
+
+
+def _guesses_trial(about: str, pairs: int, values: int) -> Trial:
+    right = np.array([math.log(values), math.log(pairs), 1 / pairs])
+    mistakes = (
+        (right[[1, 0, 2]], "the two losses are the wrong way round: fewer to choose from, lower loss."),
+        ([math.log2(values), math.log2(pairs), 1 / pairs], "these are bits. In nats it is the natural logarithm."),
+        ([math.log10(values), math.log10(pairs), 1 / pairs], "that is log₁₀. In nats it is the natural logarithm."),
+        ([-right[0], -right[1], right[2]], "the sign: a loss is −log p, and p = 1/n gives +log n."),
+        ([right[0], right[1], 1 / values], "the accuracy is that of guessing among all values; among those seen, 1/n."),
+        ([right[0], right[1], pairs / values], "one of those seen is right, not all of them: 1 over their number."),
+        ([right[0], right[1], 100 / pairs], "as a share, please: from 0 to 1."),
+        ([right[0], right[1], 1 - 1 / pairs], "that is how often it is wrong."),
+        ([right[0], math.log(2 * pairs), right[2]], "keys are no answers: n values were seen, not 2n tokens."),
+        ([values, pairs, 1 / pairs], "these are perplexities. The loss is their logarithm."),
+        ([1 / values, 1 / pairs, 1 / pairs], "these are the probabilities p. The loss is −log p."),
+        (
+            [right[0], 0.0, right[2]],
+            "a loss of 0 would mean that it knows the answer. It knows n candidates, each with probability 1/n.",
+        ),
+    )
+    return Trial(about, (pairs, values), right, mistakes)

@@ -1,4 +1,4 @@
-"""How a notebook shows things: panels in the house style, pictures with alt text, comparisons with their tolerance."""
+"""Display in a notebook: panels in the house style, pictures with alt text, comparisons beside their tolerance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK = Look()
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as PNG in an ``<img>`` whose alt text a screen reader reads (Jupyter's own figures have none)."""
+    """A figure as a PNG in an ``<img>`` with alt text for screen readers (Jupyter's own figures have none)."""
 
     png: bytes
     alt: str
@@ -32,14 +32,14 @@ class Picture:
 
 
 def picture(figure: Figure, alt: str) -> Picture:
-    """The figure as a cell's result, with ``alt``: a sentence that says what the picture shows."""
+    """The figure as a cell's result; ``alt`` is a sentence that says what it shows. ``ValueError`` if that is empty."""
     if not alt.strip():
         raise ValueError("alt must say what the picture shows; it is empty")
     return Picture(export.png(figure), alt, round(96 * figure.get_size_inches()[0] * 1.15))
 
 
 def panels(rows: int = 1, columns: int = 1, *, height: float = 3.0, width: float = 6.8) -> tuple[Figure, list[Axes]]:
-    """An empty figure with ``rows`` × ``columns`` axes, in reading order; inches. Dress each with ``LOOK.dress``."""
+    """An empty figure and its ``rows`` × ``columns`` axes in reading order; sizes in inches; style: ``LOOK.dress``."""
     figure = LOOK.prepare(wide=(width, height))
     grid = figure.add_gridspec(
         rows,
@@ -55,11 +55,17 @@ def panels(rows: int = 1, columns: int = 1, *, height: float = 3.0, width: float
 
 
 def agree(what: str, ours, reference, *, terms: int, scale: float | None = None) -> None:
-    """Print how far two routes to the same numbers are apart beside what rounding allows, and insist on it.
+    """Print the largest difference between two routes to the same numbers, beside what rounding allows; insist on it.
 
     A sum of ``terms`` rounded products is off by at most about terms × eps × their size. Two routes and a margin of two
     make the tolerance 4 × terms × eps × ``scale`` (default: the largest entry of the reference).
-    Raises ``AssertionError`` where the two differ by more, ``ValueError`` where the shapes do.
+
+    Raises
+    ------
+    AssertionError
+        The two differ by more than that.
+    ValueError
+        Their shapes differ.
     """
     ours, reference = np.asarray(ours, dtype=float), np.asarray(reference, dtype=float)
     if ours.shape != reference.shape:

@@ -1,4 +1,4 @@
-"""The self-check's engine: try the learner's answer, and say what is off by recognising typical mistakes."""
+"""The self-checks' engine: tries the learner's answer, and recognises typical mistakes to say what is off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNS = {"right": ("✓", VALUES), "not yet": ("○", "#777777"), "off": ("✗"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a self-check found: ``state`` is ``"right"``, ``"not yet"`` or ``"off"``; ``message`` explains it."""
+    """Outcome of a self-check: ``state`` is ``"right"``, ``"not yet"`` or ``"off"``; ``message`` explains it."""
 
     state: str
     message: str
@@ -44,9 +44,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Trial:
-    """One try of the learner's function: ``given`` arguments, the ``expected`` value, and what typical mistakes give.
+    """One call of the learner's function: the arguments ``given``, the ``expected`` value, and typical ``mistakes``.
 
-    ``mistakes`` are pairs: the value that a mistake leads to (compared NaN for NaN), and the explanation.
+    ``mistakes`` are pairs: the value that a mistake leads to (NaN equals NaN), and the explanation.
     """
 
     about: str
@@ -56,12 +56,12 @@ class Trial:
 
 
 def unfinished(value: Any) -> bool:
-    """True for ``None`` and ``...``, which is what an exercise returns before it is done, and for tuples with them."""
+    """True for ``None`` and ``...``, which an exercise returns before it is done, and for tuples that hold one."""
     return value is None or value is ... or (isinstance(value, tuple) and any(unfinished(part) for part in value))
 
 
 def part_of(answer: Callable, which: int, names: str) -> Callable:
-    """A function that gives one of the pair that ``answer`` returns; ``names`` says what the pair is."""
+    """A function that returns entry ``which`` of the pair that ``answer`` returns; ``names`` says what the pair is."""
 
     def one(*given):
         pair = answer(*given)
@@ -75,7 +75,7 @@ def part_of(answer: Callable, which: int, names: str) -> Callable:
 
 
 def judge(answer: Callable | Any, trials: Sequence[Trial], praise: str, tolerance: float = 1e-9) -> Verdict:
-    """The verdict on ``answer`` (a function, or a value for a single trial). Never raises for what a learner wrote.
+    """The verdict on ``answer``: a function, or a value for a single trial. Never raises, whatever a learner wrote.
 
     ``tolerance`` is relative to the largest expected number.
     """
@@ -87,43 +87,43 @@ def judge(answer: Callable | Any, trials: Sequence[Trial], praise: str, toleranc
 
 
 def _try(answer: Callable | Any, trial: Trial, tolerance: float) -> Verdict | None:
-    """None if the answer is right in this trial."""
+    """What is off in this trial; None if the answer is right."""
     try:
         with np.errstate(all="ignore"):
-            found = answer(*copy.deepcopy(trial.given)) if callable(answer) else answer
+            result = answer(*copy.deepcopy(trial.given)) if callable(answer) else answer
     except Exception as error:
         return Verdict("off", f"{trial.about}, your code raised {type(error).__name__}: {error}")
-    if unfinished(found):
+    if unfinished(result):
         what = "the function returns nothing" if callable(answer) else "there is no answer"
         return Verdict("not yet", f"{what} so far. Replace the dots, run the cell again, and this line changes.")
     expected = _numbers(trial.expected)
     try:
-        found = _numbers(found)
+        result = _numbers(result)
     except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor that still requires gradients
-        return Verdict("off", f"{trial.about}, the answer cannot be read as {_kind(expected)} numbers: {found!r:.80}")
+        return Verdict("off", f"{trial.about}, the answer cannot be read as {_kind(expected)} numbers: {result!r:.80}")
 
-    readable = expected.dtype == complex or found.dtype != complex
-    if readable and _same(found, expected, tolerance):
+    readable = expected.dtype == complex or result.dtype != complex
+    if readable and _same(result, expected, tolerance):
         return None
     for value, message in trial.mistakes:
         value = _numbers(value)
-        if (readable or value.dtype == complex) and _same(found, value, tolerance):
+        if (readable or value.dtype == complex) and _same(result, value, tolerance):
             return Verdict("off", f"{trial.about}: {message}")
     if not readable:
-        return Verdict("off", f"{trial.about}, the answer cannot be read as real numbers: {found!r:.80}")
-    if found.shape != expected.shape:
-        turned = found.ndim == 2 and found.T.shape == expected.shape
+        return Verdict("off", f"{trial.about}, the answer cannot be read as real numbers: {result!r:.80}")
+    if result.shape != expected.shape:
+        turned = result.ndim == 2 and result.T.shape == expected.shape
         hint = " Is it transposed?" if turned else ""
-        return Verdict("off", f"{trial.about}, the shape is {found.shape}; it should be {expected.shape}.{hint}")
-    if not np.isfinite(found).all():
-        where = _position(~np.isfinite(found))
+        return Verdict("off", f"{trial.about}, the shape is {result.shape}; it should be {expected.shape}.{hint}")
+    if not np.isfinite(result).all():
+        where = _position(~np.isfinite(result))
         return Verdict("off", f"{trial.about}, the answer is not a finite number{where}.")
-    gap = np.abs(found - expected)
+    gap = np.abs(result - expected)
     worst = np.unravel_index(np.argmax(gap), gap.shape)
     return Verdict(
         "off",
         f"{trial.about}, the shape is right but the numbers are not. Furthest off{_position(gap == gap[worst])}: "
-        f"yours is {_shown(found[worst])}, it should be {_shown(expected[worst])}.",
+        f"yours is {_shown(result[worst])}, it should be {_shown(expected[worst])}.",
     )
 
 
@@ -136,22 +136,22 @@ def _kind(array: np.ndarray) -> str:
 
 
 def _shown(value: complex) -> str:
-    """A real or a complex number for people."""
+    """A real or complex number, formatted for people."""
     if not np.iscomplexobj(value):
         return number(value, 5)
     return f"{number(value.real, 5)} {'−' if value.imag < 0 else '+'} {number(abs(value.imag), 5)}i"
 
 
-def _same(found: np.ndarray, value: np.ndarray, tolerance: float) -> bool:
-    if found.shape != value.shape:
+def _same(result: np.ndarray, value: np.ndarray, tolerance: float) -> bool:
+    if result.shape != value.shape:
         return False
     finite = value[np.isfinite(value)]
     scale = np.max(np.abs(finite), initial=0.0) or 1.0
-    return bool(np.allclose(found, value, rtol=0, atol=tolerance * scale, equal_nan=True))
+    return bool(np.allclose(result, value, rtol=0, atol=tolerance * scale, equal_nan=True))
 
 
 def _position(mask: np.ndarray) -> str:
-    """`` at [i, j]`` for the first marked entry; nothing for a single number."""
+    """`` at [i, j]`` for the first marked entry; empty for a single number."""
     if mask.ndim == 0:
         return ""
     return f" at [{', '.join(str(int(i)) for i in np.argwhere(mask)[0])}]"

@@ -38,7 +38,7 @@ def by_steps(decoder, tokens, state=None):
 def test_whole_logits_agree_at_every_position(kind, dtype):
     """Field report (s4 #115, #135): full forward, forward in pieces and steps; depth 3, length 1000."""
     decoder, tokens = make(kind, dtype), text(1000)
-    with torch.no_grad():
+    with torch.inference_mode():
         wanted, last = decoder(tokens)
         assert wanted.shape == (2, 1000, VOCABULARY) and wanted.dtype == dtype
         stepped, state = by_steps(decoder, tokens)
@@ -193,7 +193,7 @@ def test_bad_tokens_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             decoder(bad)
-    with pytest.raises(ValueError, match=r"step takes tokens \(B,\), one a sequence, not shape \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"step takes tokens \(B,\), one per sequence, not shape \(2, 4\)"):
         decoder.step(tokens)
     with pytest.raises(ValueError, match="chunk must be a whole number of at least 1, not 0"):
         decoder(tokens, chunk=0)

@@ -26,9 +26,8 @@ from idviz.course.verdict import Verdict
 print("views:", len(all_views()))
 for view in all_views():
     view.flush()
-    for button in view.try_buttons:
-        button.click()
-        assert not view.message, (view.explorable.slug, button.description, view.message)
+    view.try_buttons[0].click()  # each button of each explorable is clicked in tests/widgets
+    assert not view.message, (view.explorable.slug, view.message)
     assert view.errors == [], (view.explorable.slug, view.errors)
     assert view.result is not None, view.explorable.slug
 import matplotlib.pyplot

@@ -1,20 +1,17 @@
-"""The self-checks of notebooks 06–09: right answers pass, untouched ones are "not yet", each usual mistake is named."""
+"""Answers to the exercises of notebooks 06–09: right ones, and the usual mistakes."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import pytest
 
-from idviz.course import check
+from tests.course.engine import Answers
 
-MODELS = ("language", "length", "recall", "parts")
-EXERCISES = [name for name in check.__all__ if getattr(check, name).__module__.endswith(MODELS)]
 NO = -100
 
 
-# -- right answers, written out by hand, not taken from the checks --------------------------------------------------
+# -- right answers, written out by hand, not from the checks --------------------------------------------------
 def merge(tokens, pair, new):
     out = []
     for token in tokens:
@@ -260,45 +257,4 @@ MISTAKES = [
     ("nats_below", lambda p: 1 - p / 100, "multiplied by"),
 ]
 
-
-def test_every_exercise_has_a_right_answer_and_mistakes_here():
-    assert set(RIGHT) == set(EXERCISES) == {name for name, _, _ in MISTAKES}
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_right_answer_passes(exercise):
-    verdict = getattr(check, exercise)(RIGHT[exercise])
-    assert verdict.passed, verdict.message
-    assert verdict.message.strip()
-
-
-@pytest.mark.parametrize(("exercise", "answer", "words"), MISTAKES, ids=[f"{m[0]}-{m[2][:20]}" for m in MISTAKES])
-def test_mistake_is_named(exercise, answer, words):
-    verdict = getattr(check, exercise)(answer)
-    assert verdict.state == "off"
-    assert words.lower() in verdict.message.lower(), verdict.message
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-@pytest.mark.parametrize("nothing", [None, ...], ids=["None", "dots"])
-def test_untouched_exercise_is_not_yet(exercise, nothing):
-    verdict = getattr(check, exercise)(lambda *given: nothing)
-    assert verdict.state == "not yet" and not verdict.passed
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_exceptions_shapes_and_non_numbers_are_explained(exercise):
-    def raises(*given):
-        raise KeyError("oh dear")
-
-    found = getattr(check, exercise)(raises)
-    assert found.state == "off" and "KeyError: 'oh dear'" in found.message
-    for wrong in ("text", [[1, 2], [3]], np.full((2, 9), 0.5), {"a": 1}):
-        found = getattr(check, exercise)(lambda *given, wrong=wrong: wrong)
-        assert found.state == "off" and found.message
-
-
-def test_the_numbers_of_the_field_reports():
-    """cases.md: e² for seven tokens in windows of four; 20 nats in three units."""
-    assert text_perplexity([[1, 1, 1, 5], [2, 2]]) == pytest.approx(7.389, abs=5e-4)
-    assert units(20, 10, 5, 25) == pytest.approx((7.389, 54.598, 1.154), abs=5e-4)
+ANSWERS = Answers(("language", "length", "recall", "parts"), RIGHT, MISTAKES)

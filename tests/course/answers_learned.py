@@ -1,17 +1,13 @@
-"""The learned half's self-checks: right answers pass, untouched ones are "not yet", each usual mistake is named."""
+"""Answers to the exercises of notebooks 04 and 05: right ones, and the usual mistakes."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
-from idviz.course import check
 from idviz.exact import legs_matrices
 from idviz.learned import FeatureMap, discretise
-
-LEARNED = ("modes", "layer")
-EXERCISES = [name for name in check.__all__ if getattr(check, name).__module__.endswith(LEARNED)]
+from tests.course.engine import Answers
 
 
 # -- right answers, written out by hand or taken from idviz.learned, not from the checks ----------------------------
@@ -221,74 +217,4 @@ MISTAKES = [
     ("next_start", lambda start, x, a, b: next_start(start, x, a, b).T, "transposed"),
 ]
 
-
-def test_every_exercise_has_a_right_answer_and_mistakes_here():
-    from tests.course import test_checks, test_checks_models
-
-    assert set(check.__all__) == {*EXERCISES, *test_checks.EXERCISES, *test_checks_models.EXERCISES}
-    assert set(RIGHT) == set(EXERCISES) == {name for name, _, _ in MISTAKES}
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_right_answer_passes(exercise):
-    verdict = getattr(check, exercise)(RIGHT[exercise])
-    assert verdict.passed, verdict.message
-    assert verdict.message.strip()
-
-
-@pytest.mark.parametrize(("exercise", "answer", "words"), MISTAKES, ids=[f"{m[0]}-{m[2][:20]}" for m in MISTAKES])
-def test_mistake_is_named(exercise, answer, words):
-    verdict = getattr(check, exercise)(answer)
-    assert verdict.state == "off"
-    assert words.lower() in verdict.message.lower(), verdict.message
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-@pytest.mark.parametrize("nothing", [None, ...], ids=["None", "dots"])
-def test_untouched_exercise_is_not_yet(exercise, nothing):
-    answer = (lambda *given: nothing) if callable(RIGHT[exercise]) else nothing
-    verdict = getattr(check, exercise)(answer)
-    assert verdict.state == "not yet" and not verdict.passed
-
-
-@pytest.mark.parametrize("exercise", [name for name in EXERCISES if callable(RIGHT[name])])
-def test_exceptions_shapes_and_non_numbers_are_explained(exercise):
-    def raises(*given):
-        raise KeyError("oh dear")
-
-    found = getattr(check, exercise)(raises)
-    assert found.state == "off" and "KeyError: 'oh dear'" in found.message
-    for wrong in ("text", 1j, [[1, 2], [3]], np.full((2, 9), 0.5), {"a": 1}, torch.ones(2, requires_grad=True)):
-        answer = (wrong, wrong) if exercise == "hold" else wrong
-        found = getattr(check, exercise)(lambda *given, answer=answer: answer)
-        assert found.state == "off" and found.message
-
-
-def test_half_a_pair_is_not_yet():
-    assert check.hold(lambda lam, delta: (hold(lam, delta)[0], ...)).state == "not yet"
-
-
-def test_an_unknown_mistake_in_a_complex_answer_is_located():
-    def nearly(start, x, a_bar, b_bar):
-        out = next_start(start, x, a_bar, b_bar)
-        out[2, 1] = 1.25 - 40j
-        return out
-
-    message = check.next_start(nearly).message
-    assert "[2, 1]" in message and "yours is 1.25 − 40i" in message
-
-
-def test_complex_numbers_do_not_pass_for_real_ones():
-    found = check.normal_part(lambda order: normal_part(order).astype(complex))
-    assert found.state == "off" and "real numbers" in found.message
-    tensor = check.complex_readout(lambda *given: torch.ones(2, requires_grad=True))
-    assert "cannot be read as real numbers" in tensor.message
-
-
-def test_the_checks_need_no_torch():
-    """The exact half's notebooks import them too."""
-    import subprocess
-    import sys
-
-    code = "import sys; import idviz.course.checks; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+ANSWERS = Answers(("modes", "layer"), RIGHT, MISTAKES, pairs=("hold",))
