@@ -13,7 +13,7 @@ PACKAGES = ("numpy", "scipy", "matplotlib", "streamlit", "torch")
 
 
 def about() -> None:
-    """Plain text, and a table of the versions that run here."""
+    """The page."""
     st.title("About", anchor=False)
     st.header("The paper", anchor=False)
     st.markdown(
@@ -24,8 +24,8 @@ def about() -> None:
     st.header("What is ours", anchor=False)
     st.markdown(
         "idviz is an independent teaching companion, not the authors' code. The text, the pictures and the programs "
-        "are ours, written from public descriptions of the paper. Where those leave a detail open, we chose, and the "
-        "notebooks say what and why. Figures that the paper reports are marked as the paper's; everything else is "
+        "are ours, written from public descriptions of the paper. Where these leave a detail open, we chose, and the "
+        "notebooks say what and why. Numbers that the paper reports are marked as the paper's; all others are "
         "computed or measured here."
     )
     st.markdown(
@@ -33,9 +33,9 @@ def about() -> None:
     )
     st.header("Your data", anchor=False)
     st.markdown(
-        "This app runs on your machine and listens to it alone. Text and files that you enter stay in its memory until "
-        "you close it; a link to a view carries your text, but not your files. Nothing is sent anywhere, and no usage "
-        "statistics are kept."
+        "This app runs on your machine, and only your machine can reach it. Text and files that you enter stay in its "
+        "memory until you close it; a link to a view contains your text, but not your files. Nothing is sent anywhere, "
+        "and no usage statistics are kept."
     )
     st.header("Versions", anchor=False)
     rows = {"idviz": idviz.__version__, "Python": platform.python_version()}
@@ -43,7 +43,7 @@ def about() -> None:
     lines = "\n".join(f"| {name} | {number} |" for name, number in rows.items())
     st.markdown(f"| | version |\n| --- | --- |\n{lines}")
     st.header("Licence", anchor=False)
-    st.markdown("idviz is free software under the MIT licence. The paper is its authors', under CC BY 4.0.")
+    st.markdown("idviz is free software under the MIT licence. The paper belongs to its authors, under CC BY 4.0.")
 
 
 def _version(package: str) -> str:

@@ -1,7 +1,7 @@
-"""Films: the pictures of a page at instants spread over time, drawn ahead so that the browser can scrub.
+"""Films: a page's pictures at instants spread over time, drawn ahead so that the browser can play and scrub.
 
-One thread draws for all sessions. It waits until the page has been idle for a moment, draws coarse to fine, and
-only for films that a browser has asked about lately; so leaving a page or changing a setting stops one.
+One thread draws for all sessions: after a moment in which no page was at work, from coarse to fine, and only films
+that a browser has asked about lately. So a film ends when its page is left or its settings change.
 """
 
 from __future__ import annotations
@@ -15,48 +15,43 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.drawing import VIEWS, View, fingerprint, make_view
+from matplotlib.figure import Figure
+
+from app.drawing import VIEWS, PageView, fingerprint, make_view
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look
 
 FRAMES = 48
 IDLE = 0.5  # seconds without a page run before the next frame is drawn
-PATIENCE = 5.0  # seconds after a browser's last question during which its film goes on
+PATIENCE = 5.0  # seconds for which a film goes on after a browser's last request
 FILMS_KEPT = 8
 
 
 def coarse_to_fine(count: int) -> list[int]:
-    """0…count−1 in an order that covers the whole range early: ends, middle, quarters, …"""
-    order = [0, count - 1] if count > 1 else [0]
-    seen = set(order)
-    step = count - 1
-    while len(order) < count:
-        step = max(step / 2, 1)
-        for pick in range(int((count - 1) / step) + 1):
-            index = round(pick * step)
-            if index < count and index not in seen:
-                seen.add(index)
-                order.append(index)
-        if step == 1:
-            order += [index for index in range(count) if index not in seen]
-            break
-    return order
+    """The numbers 0…count−1 in an order that covers the range early: ends, middle, quarters, …"""
+    order = dict.fromkeys([0, count - 1])  # a dictionary keeps its order
+    step = (count - 1) / 2
+    while step > 1:
+        order |= dict.fromkeys(round(pick * step) for pick in range(int((count - 1) / step) + 1))
+        step /= 2
+    return list(order | dict.fromkeys(range(count)))
 
 
 @dataclass
 class Film:
-    """The frames of one setting. ``values`` hold the time control too, but any value of it gives the same film."""
+    """The frames for ``values``, among which the value of the time slider does not matter."""
 
     key: str
     explorable: Explorable
     values: Mapping[str, Any]
     look: Look
-    instants: tuple
-    frames: dict[Any, View] = field(default_factory=dict)
+    instants: tuple[Any, ...]
+    frames: dict[Any, PageView] = field(default_factory=dict)
     error: str | None = None
 
     @property
     def complete(self) -> bool:
+        """Whether all frames are there."""
         return len(self.frames) == len(self.instants)
 
     def pending(self) -> Any:
@@ -70,26 +65,26 @@ class Film:
 
 
 def film_key(explorable: Explorable, values: Mapping[str, Any], look: Look) -> str:
-    """The key of the film that these values belong to: everything but the time control."""
+    """The cache key of the film that these values belong to: all of them but the time slider's count."""
     return fingerprint(explorable, {name: value for name, value in values.items() if name != explorable.time}, look)
 
 
 def new_film(explorable: Explorable, values: Mapping[str, Any], look: Look, count: int = FRAMES) -> Film:
-    """A film without frames; its instants don't depend on the present one."""
-    low, _ = explorable.control(explorable.time).limits(values)
-    instants = explorable.instants({**values, explorable.time: low}, count)
+    """A film without frames yet. Its instants do not depend on the present one."""
+    slider = explorable.time_slider
+    instants = explorable.instants({**values, slider.name: slider.limits(values)[0]}, count)
     return Film(film_key(explorable, values, look), explorable, dict(values), look, tuple(instants))
 
 
 class Studio:
     """Draws films in a thread of its own, started when first needed."""
 
-    def __init__(self, make: Callable[..., View] = make_view, idle: float = IDLE, patience: float = PATIENCE):
+    def __init__(self, make: Callable[..., PageView] = make_view, idle: float = IDLE, patience: float = PATIENCE):
         self._make = make
         self._idle = idle
         self._patience = patience
         self._films: OrderedDict[str, Film] = OrderedDict()
-        self._asked: dict[str, tuple[str, float]] = {}  # session -> its film's key, when it last asked
+        self._asked: dict[str, tuple[str, float]] = {}  # session -> the key of its film, the time of its last request
         self._touched = 0.0
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -119,7 +114,7 @@ class Studio:
         return film
 
     def drop(self, session: str) -> None:
-        """The session waits for no film any more; a frame that is being drawn is still finished."""
+        """The session no longer waits for a film. A frame that is being drawn is finished all the same."""
         with self._lock:
             self._asked.pop(session, None)
 
@@ -135,7 +130,7 @@ class Studio:
         return None
 
     def close(self) -> None:
-        """End the thread, after the frame that it is drawing."""
+        """End the thread after the frame that it is drawing."""
         self._closed = True
         self._wake.set()
         if self._thread is not None:
@@ -156,24 +151,24 @@ class Studio:
             self._draw(film, figure)
             time.sleep(0.01)  # let a page's thread have its turn
 
-    def _draw(self, film: Film, figure) -> None:
+    def _draw(self, film: Film, figure: Figure) -> None:
         instant = film.pending()
-        values = {**film.values, film.explorable.time: instant}
+        values = {**film.values, film.explorable.time_slider.name: instant}
         key = fingerprint(film.explorable, values, film.look)
         try:
             view = VIEWS.get(key) or self._make(figure, film.explorable, values, film.look)
         except ValueError as error:
             film.error = str(error)
-        except Exception:  # a film is an extra: the page goes on without it, the log says why
+        except Exception:  # a film is an extra: the page works without it, and the log says why
             logging.getLogger(__name__).exception("film of %s at %s", film.explorable.slug, instant)
             film.error = "this picture could not be drawn"
         else:
             VIEWS.put(key, view)
-            film.frames[instant] = replace(view, tokens=())  # the browser swaps picture and caption only
+            film.frames[instant] = replace(view, tokens=())  # the browser swaps only picture and caption
 
 
-def batch(film: Film, have: Sequence, most: int = 8) -> list[tuple[Any, View]]:
-    """Up to ``most`` finished frames that a browser which has the instants ``have`` lacks."""
+def batch(film: Film, have: Sequence[Any], most: int = 8) -> list[tuple[Any, PageView]]:
+    """Up to ``most`` finished frames that a browser lacks which has the instants ``have``."""
     lacking = set(film.frames) - set(have)
     return [(instant, film.frames[instant]) for instant in film.instants if instant in lacking][:most]
 

@@ -1,4 +1,4 @@
-"""The controls of an explorable as Streamlit widgets: at most five in sight, the rest under "More"."""
+"""The controls of an explorable as Streamlit widgets: at most five in sight, the others under "More"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IN_SIGHT = 5
 
 
 def show_panel(explorable: Explorable, state: PageState, values: Mapping[str, Any]) -> None:
-    """All controls but the one that stands for time, which belongs to the picture."""
+    """All controls but the time slider, which belongs to the picture."""
     controls = [control for control in explorable.controls if control.name != explorable.time]
     in_sight = [control for control in controls if control.main][: IN_SIGHT - (explorable.time is not None)]
     more = [control for control in controls if control not in in_sight]
@@ -28,7 +28,7 @@ def show_panel(explorable: Explorable, state: PageState, values: Mapping[str, An
 
 
 def _rows(explorable: Explorable, state: PageState, values: Mapping[str, Any], controls: Sequence[Control]) -> None:
-    """Small controls side by side, then text and files below each other."""
+    """Sliders and choices side by side, then texts and files side by side."""
     small = [control for control in controls if isinstance(control, Slider | Choice)]
     large = [control for control in controls if control not in small]
     for group in (small, large):
@@ -41,7 +41,7 @@ def _rows(explorable: Explorable, state: PageState, values: Mapping[str, Any], c
 
 
 def _remarks(state: PageState, values: Mapping[str, Any], control: Control) -> None:
-    """Why a control is disabled, and what is wrong with what was set."""
+    """Why a control is disabled, and why its value was refused."""
     why = control.why_disabled(values)
     if why:
         st.caption(why)
@@ -57,15 +57,14 @@ def _widget(explorable: Explorable, state: PageState, values: Mapping[str, Any],
         _upload(explorable, state, values, control, label, common)
         return
     value = state.typed.get(control.name, values[control.name])
-    limits = control.limits(values) if isinstance(control, Slider) else None
-    if isinstance(control, Slider) and limits[0] == limits[1]:
-        # Streamlit refuses a slider with nothing to choose; it is shown all the same, and says so.
-        key = f"{explorable.slug}.{control.name}.only"
-        low, high = limits[0], limits[0] + control.step
-        low, high = (int(low), int(high)) if control.integral else (float(low), float(high))
-        st.slider(label, low, high, low, key=key, **{**common, "disabled": True})
-        st.caption(f"Only {control.show(limits[0])} is possible here.")
-        return
+    if isinstance(control, Slider):
+        number = int if control.integral else float
+        low, high, step = map(number, (*control.limits(values), control.step))
+        if low == high:  # Streamlit refuses a slider with nothing to choose; this one has a step more, and is disabled
+            key = f"{explorable.slug}.{control.name}.only"
+            st.slider(label, low, low + step, low, key=key, **{**common, "disabled": True})
+            st.caption(f"Only {control.show(low)} is possible here.")
+            return
     key = _key(explorable, state, control.name, value)
 
     def changed() -> None:
@@ -73,23 +72,23 @@ def _widget(explorable: Explorable, state: PageState, values: Mapping[str, Any],
 
     common |= {"key": key, "on_change": changed}
     if isinstance(control, Slider):
-        kind = int if control.integral else float
-        st.slider(label, kind(limits[0]), kind(limits[1]), kind(value), kind(control.step), **common)
+        st.slider(label, low, high, number(value), step, **common)
     elif isinstance(control, Choice):
-        names = dict(control.options)
-        st.selectbox(label, list(names), list(names).index(value), format_func=names.get, **common)
+        options = [option for option, _ in control.options]
+        st.selectbox(label, options, options.index(value), format_func=control.show, **common)
+    elif isinstance(control, TextInput) and control.multiline:
+        st.text_area(label, value, height=100, **common)
     elif isinstance(control, TextInput):
-        widget = st.text_area if control.multiline else st.text_input
-        widget(label, value, **({"height": 100} if control.multiline else {}), **common)
+        st.text_input(label, value, **common)
     else:
         raise TypeError(f"no widget for a {type(control).__name__}")
 
 
 def _key(explorable: Explorable, state: PageState, name: str, value: Any) -> str:
-    """The widget's key. A value that did not come from the widget makes a new widget, which starts with it.
+    """The widget's key. A value that did not come from the widget gets a new widget, which starts with it.
 
-    Setting the value through the session instead would reach the browser with one run only, and be lost, slider at
-    its minimum and picture at 64, where the next run overtakes that one.
+    The session could set the value of the old widget, but the browser would learn it from one run only: if the next run
+    overtook that one, the slider would stay where it was while the picture moved on.
     """
     key = f"{explorable.slug}.{name}.{state.makes.get(name, 0)}"
     if st.session_state.get(key, value) != value:
@@ -110,6 +109,6 @@ def _upload(
     megabytes = max(1, control.max_bytes // 1_000_000)
     given = st.file_uploader(label, kinds, key=key, on_change=changed, max_upload_size=megabytes, **common)
     used = values[control.name]
-    if used is not None and given is None:  # the page was left, which empties the widget
+    if used is not None and given is None:  # the page was left, which has emptied the widget
         st.caption(f"In use: {control.show(used)}")
         st.button("Remove the file", key=f"{key}.remove", on_click=set_upload, args=(explorable, control.name, None))

@@ -1,13 +1,14 @@
-// The picture with its transport, the caption beside it, and the feed that brings frames: one module, three roles.
+// The picture with its time controls, the caption beside it, the feed that brings frames, and a watch on the theme:
+// one module, four roles.
 //
-// Frames are kept per film in the browser, so dragging and playing swap pictures without asking the server. The feed
-// pulls: it tells which instants it holds, gets some that it lacks, and asks again, so that nothing is sent twice.
+// The browser keeps the frames of each film, so that dragging and playing swap pictures without the server. The feed
+// pulls: it sends the instants that it has, gets some that it lacks, and asks again. So nothing is sent twice.
 
 const FILMS_KEPT = 3;
 const PLAY_MS = 120;
 const NARROW_PX = 560;
-const LOOK_MS = 1000; // how often the theme and the place are looked at, beside the events that tell of them
-const LOST_MS = 2500; // what was told so long ago, and shows no effect, is told again
+const LOOK_MS = 1000; // how often theme and width are checked, besides at the events that announce a change
+const LOST_MS = 2500; // a report without an effect for so long is sent again
 const MOST_TRIES = 5;
 
 const shared = (window.idviz ??= { films: new Map(), status: new Map(), hub: new EventTarget() });
@@ -16,7 +17,7 @@ const say = (type, detail) => shared.hub.dispatchEvent(new CustomEvent(type, { d
 function framesOf(key) {
   const frames = shared.films.get(key) ?? new Map();
   shared.films.delete(key);
-  shared.films.set(key, frames); // the one used last is last
+  shared.films.set(key, frames); // now the last in order
   for (const old of shared.films.keys()) {
     if (shared.films.size <= FILMS_KEPT) break;
     for (const frame of shared.films.get(old).values()) URL.revokeObjectURL(frame.url);
@@ -26,8 +27,9 @@ function framesOf(key) {
   return frames;
 }
 
-function toUrl(base64) {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+// The picture in a data address, as an object that an image loads faster and that can be released.
+function toUrl(address) {
+  const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) => letter.charCodeAt(0));
   return URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
 }
 
@@ -39,31 +41,31 @@ function nearest(values, target) {
   return best;
 }
 
-// Whether the theme's paper is dark; every part has it as its (otherwise unused) background colour.
+// Whether the theme's background is dark; every part has it as its own (otherwise unused) background.
 function isDark(element) {
   const [red, green, blue] = getComputedStyle(element).backgroundColor.match(/[\d.]+/g).map(Number);
   return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
 }
 
-// Whether what a part has told is lost: another run may have overtaken it. While one runs, it may yet come.
+// Whether a part's report is lost because another run overtook it. While a run goes on, it may still arrive.
 function isLost(part) {
   const app = document.querySelector("[data-testid=stApp]");
   if (app?.dataset.testScriptState === "running" || Date.now() - part.toldAt < LOST_MS) return false;
   return part.tries++ < MOST_TRIES;
 }
 
-// Tell Python once what there is, where it draws for something else; again where that was lost.
-function tellOnce(part, found, drawn) {
-  if (Object.keys(found).every((name) => found[name] === drawn[name])) {
+// Report to Python once what the screen is like, where it has drawn for another; again where the report was lost.
+function tellOnce(part, screen, drawn) {
+  if (Object.keys(screen).every((name) => screen[name] === drawn[name])) {
     part.told = undefined;
     part.tries = 0;
     return;
   }
-  const told = JSON.stringify(found);
+  const told = JSON.stringify(screen);
   if (told === part.told && !isLost(part)) return;
   part.told = told;
   part.toldAt = Date.now();
-  part.send("screen", { ...found, turn: part.toldAt });
+  part.send("screen", { ...screen, turn: part.toldAt });
 }
 
 class Player {
@@ -79,7 +81,7 @@ class Player {
     this.halt = find(".halt");
     this.playing = null;
     this.held = false;
-    this.loose = null; // the URL of a picture that belongs to no film
+    this.loose = null; // the address of a picture that belongs to no film
 
     this.button.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
     this.range.addEventListener("pointerdown", () => {
@@ -95,7 +97,7 @@ class Player {
     this.box = find(".player");
     this.watcher = new ResizeObserver(() => this.measure());
     this.watcher.observe(this.box);
-    this.box.addEventListener("transitionend", () => this.measure()); // the theme's paper has changed
+    this.box.addEventListener("transitionend", () => this.measure()); // the theme's background has changed
     this.looking = setInterval(() => this.measure(), LOOK_MS);
   }
 
@@ -135,7 +137,7 @@ class Player {
     say("frame", { film: this.data.film, caption: frame.caption, moving: Boolean(this.playing || this.held) });
   }
 
-  // Put the thumb at `value` and show the frame that is nearest to it.
+  // Put the thumb at `value` and show the frame nearest to it.
   goTo(value) {
     const frames = framesOf(this.data.film);
     const instant = nearest(frames.keys(), value);
@@ -150,7 +152,7 @@ class Player {
   scrub() {
     let value = Number(this.range.value);
     if (this.held) {
-      // Snap to a frame where frames are close enough, so that letting go changes nothing.
+      // Snap to a frame where frames are close enough, so that nothing changes when the person lets go.
       const instant = nearest(framesOf(this.data.film).keys(), value);
       const spacing = (this.data.time.max - this.data.time.min) / Math.max(this.data.frames - 1, 1);
       if (instant !== null && Math.abs(instant - value) <= spacing) value = instant;
@@ -159,7 +161,7 @@ class Player {
   }
 
   release() {
-    const wait = this.held ? 0 : 150; // keys come in bursts
+    const wait = this.held ? 0 : 150; // keys are pressed in bursts
     this.held = false;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.report(), wait);
@@ -200,7 +202,7 @@ class Player {
     this.button.dataset.state = this.playing ? "playing" : "paused";
   }
 
-  // How far the film is.
+  // Show how far the film is.
   tell(status) {
     const mine = status && status.film === this.data.film;
     this.waiting = mine && !status.done && !status.stopped && !status.error;
@@ -306,14 +308,14 @@ class Feed {
     shared.status.set(data.film, status);
     say("film", status);
     clearTimeout(this.timer);
-    const settled = data.error || (data.stopped && this.stop) || (done && data.told); // told: Python knows that the browser has all
+    const settled = data.error || (data.stopped && this.stop) || (done && data.told); // told: Python knows that the browser has all frames
     if (!settled) this.timer = setTimeout(() => this.ask(), data.frames.length ? 20 : 400);
   }
 
   ask() {
     clearTimeout(this.timer);
     this.send("have", { film: this.data.film, instants: this.have, stop: this.stop, turn: Date.now() });
-    this.timer = setTimeout(() => this.ask(), 3000); // an answer may get lost
+    this.timer = setTimeout(() => this.ask(), 3000); // in case the answer is lost
   }
 
   dispose() {

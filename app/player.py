@@ -1,9 +1,8 @@
-"""Three small browser components of our own (inline, no iframe, no request): the picture with its transport, the
-caption that follows it, and the feed that brings a film's frames. Their script is ``player.js``."""
+"""Small browser components of our own, inline in the page: the picture with its time controls, the caption that follows
+it, the feed that brings a film's frames, and a watch on the theme. Their script is ``player.js``."""
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from struct import unpack
@@ -11,8 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.drawing import View
+from app.drawing import PageView
 from app.film import FRAMES, Film, batch
+from idviz.explore import export
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look
 
@@ -43,24 +43,20 @@ _SCREEN = st.components.v2.component("idviz_screen", html='<div class="screen"><
 _FEED = st.components.v2.component("idviz_feed", html='<span class="feed"></span>', js=_SCRIPT)
 
 
-def in_base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
-
-
 def picture(
     explorable: Explorable,
     values: Mapping[str, Any],
     look: Look,
-    view: View,
+    view: PageView,
     film: str | None,
     *,
     on_value: Callable[[Any], None],
     on_screen: Callable[[Mapping[str, bool]], None],
 ) -> None:
-    """The picture; where the explorable has a time control, with play, pause and a scrubber above it.
+    """The picture; where the explorable has a time slider, with play, pause and a scrubber above it.
 
-    ``on_value`` gets the instant at which the person let go or paused, ``on_screen`` whether the picture
-    is in a ``narrow`` place and a ``dark`` theme, when it was drawn for another. Both run before the page is rendered.
+    ``on_value`` gets the instant at which the person let go or paused. ``on_screen`` is told whether the place is
+    ``narrow`` and the theme ``dark``, where the picture was drawn for another. Both run before the page is rendered.
     """
     key = f"{explorable.slug}.player"
 
@@ -70,42 +66,44 @@ def picture(
     def measured() -> None:
         on_screen(st.session_state[key]["screen"])
 
-    time = None
-    if explorable.time is not None:
-        slider = explorable.control(explorable.time)
-        low, high = slider.limits(values)
-        why = slider.why_disabled(values)
-        if low == high:
-            why = f"{slider.label}: only {slider.show(low)} is possible here."
-        time = {
-            "label": slider.label,
-            "unit": slider.unit,
-            "min": low,
-            "max": high,
-            "step": slider.step,
-            "value": values[explorable.time],
-            "why": why,
-        }
     _PLAYER(
         key=key,
         data={
             "role": "player",
             "film": film,
-            "png": in_base64(view.png),
-            "size": unpack(">II", view.png[16:24]),  # width and height stand at a fixed place in a PNG
+            "png": export.data_url(view.png),
+            "size": unpack(">II", view.png[16:24]),  # where a PNG has its width and height
             "caption": view.caption,
             "narrow": look.narrow,
             "dark": look.dark,
             "frames": FRAMES,
-            "time": time,
+            "time": _time(explorable, values),
         },
         on_released_change=moved,  # a key named "value" would be unwrapped by Streamlit
         on_screen_change=measured,
     )
 
 
+def _time(explorable: Explorable, values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the scrubber needs to know, or None without a time slider."""
+    if explorable.time is None:
+        return None
+    slider = explorable.time_slider
+    low, high = slider.limits(values)
+    only = f"{slider.label}: only {slider.show(low)} is possible here."
+    return {
+        "label": slider.label,
+        "unit": slider.unit,
+        "min": low,
+        "max": high,
+        "step": slider.step,
+        "value": values[slider.name],
+        "why": only if low == high else slider.why_disabled(values),
+    }
+
+
 def screen(look: Look, on_screen: Callable[[Mapping[str, bool]], None]) -> None:
-    """Watch the theme on a page whose pictures are not in a player."""
+    """Watch the theme, on a page without a player."""
 
     def measured() -> None:
         on_screen(st.session_state["screen"]["screen"])
@@ -113,15 +111,16 @@ def screen(look: Look, on_screen: Callable[[Mapping[str, bool]], None]) -> None:
     _SCREEN(key="screen", data={"role": "screen", "dark": look.dark}, on_screen_change=measured)
 
 
-def caption(explorable: Explorable, view: View, film: str | None) -> None:
-    """The sentence under "What you see"; it follows the frame that the browser shows."""
+def caption(explorable: Explorable, view: PageView, film: str | None) -> None:
+    """The caption under "What you see", which follows the frame that the browser shows."""
     _CAPTION(key=f"{explorable.slug}.caption", data={"role": "caption", "film": film, "caption": view.caption})
 
 
 def feed(explorable: Explorable, ask: Callable[[bool], Film], key: str, turn: int) -> Film:
-    """Bring the browser the frames that it lacks of the film with that ``key``, and return the film.
+    """Send the browser frames that it lacks of the film with that ``key``, and return the film.
 
-    ``ask(stopped)`` gets whether the person has stopped it. ``turn`` must differ from call to call.
+    ``ask(stopped)`` returns the film, and is told whether the person has stopped it. ``turn`` must differ from call to
+    call, so that each of them reaches the browser.
     """
     widget = f"{explorable.slug}.feed"
     told = (st.session_state.get(widget) or {}).get("have") or {}
@@ -137,7 +136,7 @@ def feed(explorable: Explorable, ask: Callable[[bool], Film], key: str, turn: in
             "role": "feed",
             "film": key,
             "instants": list(film.instants),
-            "frames": [{"at": at, "png": in_base64(view.png), "caption": view.caption} for at, view in frames],
+            "frames": [{"at": at, "png": export.data_url(view.png), "caption": view.caption} for at, view in frames],
             "stopped": stopped,
             "told": len(have) == len(film.instants),
             "error": film.error,

@@ -1,4 +1,4 @@
-"""One page for any explorable: controls, picture, what you see, formula, things to try, ways to keep it."""
+"""An explorable as a page: controls, picture, caption, formula, things to try, files and a link to keep."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from app import player, tokens
-from app.drawing import ARTIST, Progress, View, Work, fingerprint, make_svg, view_now
+from app.drawing import ARTIST, PageView, Progress, Work, fingerprint, make_svg, view_now
 from app.film import STUDIO, Film, film_key
 from app.panel import show_panel
 from app.state import PageState, page_state, reset, set_value, settle, try_this, write_query
 from idviz.explore import export
 from idviz.explore.base import Explorable
 from idviz.figures.style import Look
+from idviz.words import capital
 
-PATIENCE = 0.5  # seconds until a person is told that work goes on
+PATIENCE = 0.5  # seconds after which the page says that it is at work
 
 
 def render(explorable: Explorable) -> None:
@@ -39,10 +40,9 @@ def render(explorable: Explorable) -> None:
 
     left, right = st.columns([2, 1], gap="medium")
     with left:
-        messages = st.container(gap="small")  # a place of its own: the old picture stays in its place meanwhile
-        with messages:
+        with st.container(gap="small"):  # messages get a place of their own, so that the old picture keeps its place
             view, shown, error = _view(explorable, state, values, look)
-            for note in [*state.notes.get("", ()), *state.notes.get(explorable.time, ()), *([error] if error else [])]:
+            for note in [*state.notes.get("", ()), *state.notes.get(explorable.time or "", ()), *filter(None, [error])]:
                 st.error(note)
             if view is None:
                 st.button("Back to the start settings", on_click=reset, args=(explorable,))
@@ -58,7 +58,7 @@ def render(explorable: Explorable) -> None:
             look,
             view,
             film,
-            on_value=lambda value: set_value(explorable, explorable.time, value),
+            on_value=lambda value: set_value(explorable, explorable.time_slider.name, value),
             on_screen=remember_screen,
         )
     with right:
@@ -75,32 +75,32 @@ def render(explorable: Explorable) -> None:
 
 
 def present_look() -> Look:
-    """The theme that the browser shows, and one column where there is room for no more."""
+    """The theme that the browser shows, and the narrow layout where there is little room."""
     theme = st.context.theme.type
     seen = st.session_state.get("dark")
     dark = theme == "dark" if seen is None or seen[0] != theme else seen[1]
-    if "narrow" not in st.session_state:  # a first guess; the picture measures itself
+    if "narrow" not in st.session_state:  # a first guess, until the picture has measured its place
         st.session_state["narrow"] = "Mobi" in (st.context.headers.get("User-Agent") or "")
     return Look(theme="dark" if dark else "light", narrow=st.session_state["narrow"])
 
 
-def remember_screen(found: Mapping[str, bool]) -> None:
-    """What the browser has measured. Streamlit's word on the theme may lag; from its next word on, it counts again."""
-    st.session_state["narrow"] = bool(found.get("narrow", st.session_state.get("narrow", False)))
-    st.session_state["dark"] = (st.context.theme.type, bool(found["dark"]))
+def remember_screen(screen: Mapping[str, bool]) -> None:
+    """Keep what the browser has measured: it overrides Streamlit's theme, which may lag, until that changes."""
+    st.session_state["narrow"] = bool(screen.get("narrow", st.session_state.get("narrow", False)))
+    st.session_state["dark"] = (st.context.theme.type, bool(screen["dark"]))
 
 
 def _view(
     explorable: Explorable, state: PageState, values: dict[str, Any], look: Look
-) -> tuple[View | None, dict[str, Any], str | None]:
-    """The view of ``values``; where it can't be made, the one in sight so far and the reason."""
+) -> tuple[PageView | None, dict[str, Any], str | None]:
+    """The view of ``values``, and these; where it can't be made, the last view with its values, and the reason."""
     try:
         view = _wait(explorable, state, _ask(explorable, values, look))
     except ValueError as error:
-        reason = str(error)[:1].upper() + str(error)[1:]
+        reason = capital(str(error))
     except Exception:
         logging.getLogger(__name__).exception("page %s", explorable.slug)
-        reason = "This picture could not be made: a fault of ours, noted in the app's log."
+        reason = "This picture could not be made. It is a fault of ours, and noted in the app's log."
     else:
         state.shown = values
         return view, values, None
@@ -114,7 +114,7 @@ def _view(
 
 
 def _ask(explorable: Explorable, values: Mapping[str, Any], look: Look) -> Work:
-    """The work for this view. Slow work that this session waited for goes on where it is the same, else it ends."""
+    """The work for this view. Slow work that this session waits for goes on if it is the same, and ends if not."""
     key, before = fingerprint(explorable, values, look), st.session_state.pop("work", None)
     if before is not None and before.key == key and before.wanted:
         work = before
@@ -128,8 +128,8 @@ def _ask(explorable: Explorable, values: Mapping[str, Any], look: Look) -> Work:
     return work
 
 
-def _wait(explorable: Explorable, state: PageState, work: Work) -> View:
-    """The result of the work; past half a second with a message, a bar where it says how far it is, a way to stop."""
+def _wait(explorable: Explorable, state: PageState, work: Work) -> PageView:
+    """The result of the work. After half a second the page shows that it is at work, how far it is, and how to stop."""
     try:
         return work.future.result(PATIENCE)
     except NotYet:
@@ -142,11 +142,11 @@ def _wait(explorable: Explorable, state: PageState, work: Work) -> View:
         st.button("Stop, back to the last picture", on_click=_go_back, args=(explorable, state, work))
     try:
         while not work.future.done():
-            said = f"Working… {time.monotonic() - began:.1f} s"  # Streamlit may end this run at the next line
-            line.markdown(said) if work.progress is None else line.progress(work.progress.share, said)
+            text = f"Working… {time.monotonic() - began:.1f} s"  # Streamlit may end this run at the next line
+            line.markdown(text) if work.progress is None else line.progress(work.progress.share, text)
             time.sleep(0.1)
     finally:
-        if work.progress is None:  # slow work goes on meanwhile: the next run may wait for it again, or stop it
+        if work.progress is None:  # slow work goes on: the next run waits for it again, or stops it
             work.stop()
     place.empty()
     return work.future.result()
@@ -160,7 +160,7 @@ def _go_back(explorable: Explorable, state: PageState, work: Work) -> None:
         state.given = dict(state.shown)
 
 
-def _words(explorable: Explorable, state: PageState, view: View, film: str | None) -> None:
+def _words(explorable: Explorable, state: PageState, view: PageView, film: str | None) -> None:
     """The right column: caption, formula, things to try."""
     st.subheader("What you see", anchor=False)
     player.caption(explorable, view, film)
@@ -185,19 +185,19 @@ def _words(explorable: Explorable, state: PageState, view: View, film: str | Non
 
 
 def breakable(tex: str) -> str:
-    """The line as inline TeX that breaks where the column ends: at = and + by itself, and at wide spaces."""
+    """The line as inline TeX that may break at the end of the column: after = and +, and at wide spaces."""
     return " ".join(tex.split()).replace(r"\qquad", r"\allowbreak\qquad").replace(r"\quad", r"\allowbreak\quad")
 
 
 def _keep(
-    explorable: Explorable, state: PageState, shown: Mapping[str, Any], look: Look, view: View, film: str | None
+    explorable: Explorable, state: PageState, shown: Mapping[str, Any], look: Look, view: PageView, film: str | None
 ) -> None:
-    """The line below: files, the link, the notebook."""
+    """The line below the picture: files, the link, the notebook."""
     name = f"idviz-{explorable.slug}"
     saved: dict[str, tuple[str, Callable[[], bytes]]] = {
         "PNG": ("image/png", lambda: view.png),
         "SVG": ("image/svg+xml", lambda: ARTIST.submit(make_svg, explorable, shown, look).result()),
-        "CSV": ("text/csv", lambda: export.csv(explorable.table(explorable.compute(**shown)))),
+        "CSV": ("text/csv", lambda: export.csv(explorable.table(explorable.run(shown)))),
         "JSON": ("application/json", lambda: _json(explorable, shown, view)),
     }
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -213,20 +213,19 @@ def _keep(
             st.code(_address(query), language=None, wrap_lines=True)
             unlinked = [c.label for c in explorable.controls if not c.linkable and shown[c.name] is not None]
             if unlinked:
-                st.caption(f"Not in the link: {', '.join(unlinked)}. A link can't carry a file.")
+                st.caption(f"Not in the link: {', '.join(unlinked)}. A link can't contain a file.")
     book = explorable.notebook
     st.markdown(
-        f"Step through it in the notebook `{book.notebook}.ipynb`, section “{book.section}”. "
-        "`idviz lab` opens the notebooks."
+        f"Step through it in the notebook `{book.notebook}.ipynb`, section “{book.section}”; `idviz lab` opens it."
     )
 
 
-def _json(explorable: Explorable, shown: Mapping[str, Any], view: View) -> bytes:
-    return export.json(explorable.slug, shown, view.caption, explorable.table(explorable.compute(**shown)))
+def _json(explorable: Explorable, shown: Mapping[str, Any], view: PageView) -> bytes:
+    return export.json(explorable.slug, shown, view.caption, explorable.table(explorable.run(shown)))
 
 
 def _address(query: Mapping[str, str]) -> str:
-    """This page's address with the parameters that restore the view."""
+    """The address of this page, with the parameters that restore the view."""
     parts = urlsplit(st.context.url or "")
     base = f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else ""
     return f"{base}?{urlencode(query)}" if query else base or "?"
@@ -234,7 +233,7 @@ def _address(query: Mapping[str, str]) -> str:
 
 @st.fragment
 def _film(explorable: Explorable, shown: dict[str, Any], look: Look, key: str) -> None:
-    """Keep the browser's film coming; the GIF is there once the film is."""
+    """Send the browser the film; the GIF can be saved once the film is complete."""
     session = st.session_state.setdefault("session", uuid.uuid4().hex)
 
     def ask(stopped: bool) -> Film:

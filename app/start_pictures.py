@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from idviz.exact import (
@@ -22,26 +23,28 @@ from idviz.words import number
 
 SIZE = (3.7, 2.3)  # inches
 MARGINS = {"left": 0.19, "right": 0.95, "top": 0.94, "bottom": 0.23}
-ORDER, WIDTH, TOKENS = 32, 64, 128  # numbers a channel, channels of a key and of a value, length of the examples
+ORDER = 32  # numbers a channel
+WIDTH = 64  # channels of a key, and of a value
+TOKENS = 128  # length of the examples
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A headline, a sentence or two with measured numbers, and the picture."""
+class StartPicture:
+    """A headline, two or three sentences with measured numbers, and the picture."""
 
     headline: str
     text: str
     figure: Figure
 
 
-def _axes(look: Look, **labels: str):
+def _axes(look: Look, xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
     figure = look.prepare(wide=SIZE, narrow=SIZE)
     figure.subplots_adjust(**MARGINS)
-    return figure, look.dress(figure.add_subplot(), **labels)
+    return figure, look.dress(figure.add_subplot(), xlabel=xlabel, ylabel=ylabel)
 
 
-def cache_and_state(look: Look) -> Panel:
-    """Numbers kept in memory against tokens read: a key-value cache, and U, Γ, η of E10."""
+def cache_and_state(look: Look) -> StartPicture:
+    """Numbers kept against tokens read: by a key-value cache, and by the state U, Γ, η (E10)."""
     read = np.arange(1, 513)
     cache = 2 * WIDTH * read
     state = ORDER * (2 * WIDTH + 1)
@@ -56,11 +59,11 @@ def cache_and_state(look: Look) -> Panel:
         f"Attention looks back at every word, so it keeps every word: at 512 tokens one head of width {WIDTH} holds "
         f"{cache[-1]:,} numbers, and it never stops growing. A state of {state:,} numbers stays what it is."
     )
-    return Panel("Why not keep everything?", text, figure)
+    return StartPicture("Why not keep everything?", text, figure)
 
 
-def memory(look: Look) -> Panel:
-    """A recording, and what a state of fixed size gives back of it (E4, E6)."""
+def memory(look: Look) -> StartPicture:
+    """A recording, and the curve that a state of fixed size gives back (E4, E6)."""
     recording = load_signal("eeg").values
     back = legs_reconstruct(legs_project(recording, ORDER), (np.arange(recording.size) + 0.5) / recording.size)[:, 0]
     kept = 1 - np.sum((recording - back) ** 2) / np.sum((recording - recording.mean()) ** 2)
@@ -70,15 +73,15 @@ def memory(look: Look) -> Panel:
     axes.set(xlim=(0, recording.size), xticks=(0, 200, 400, 600, 800))
     axes.locator_params(axis="y", nbins=4)
     text = (
-        f"The state holds the whole past as {ORDER} coefficients of smooth curves, updated with each sample. From them "
-        f"comes the blue line: {100 * kept:.0f} % of the variance of {recording.size} samples. Slow shapes stay, fast "
-        f"ones go."
+        f"The state holds the whole past as {ORDER} coefficients of smooth curves, updated with each sample. They give "
+        f"the blue line: {100 * kept:.0f} % of the variance of {recording.size} samples. Slow shapes stay, fast ones "
+        f"go."
     )
-    return Panel("What a fixed state remembers", text, figure)
+    return StartPicture("What a fixed state remembers", text, figure)
 
 
 def _row(sharpness: float) -> tuple[np.ndarray, np.ndarray]:
-    """One query's attention row over TOKENS keys that wander slowly, and its row through the state (E1, E12)."""
+    """One query's weights over keys that change slowly, with all tokens (E1) and through the state (E12)."""
     angle = 2.6 * np.pi * (np.arange(TOKENS) / TOKENS - 0.62)
     keys = np.stack([np.cos(angle), np.sin(angle), 0.6 * np.cos(2.3 * angle)], axis=1)
     query = sharpness * np.array([[1.0, 0.0, 0.6]])
@@ -88,6 +91,7 @@ def _row(sharpness: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _compare(look: Look, full: np.ndarray, through: np.ndarray) -> tuple[Figure, float]:
+    """A picture of two rows of weights, and the share of the weight that lies elsewhere in the second."""
     figure, axes = _axes(look, xlabel="position in the text (tokens)", ylabel="attention weight")
     axes.axhline(0, color=look.faint, linewidth=0.8)
     axes.stairs(full, fill=True, color=SOFTMAX, alpha=0.75)
@@ -97,8 +101,8 @@ def _compare(look: Look, full: np.ndarray, through: np.ndarray) -> tuple[Figure,
     return figure, float(np.abs(full - through).sum() / 2)
 
 
-def query(look: Look) -> Panel:
-    """A query's weights over the tokens, with all of them and through the state."""
+def query(look: Look) -> StartPicture:
+    """A query's weights over the tokens, with all tokens kept and through the state."""
     full, through = _row(2.5)
     figure, moved = _compare(look, full, through)
     axes = figure.axes[0]
@@ -108,11 +112,11 @@ def query(look: Look) -> Panel:
         f"Interdomain Attention lets each query ask the state itself. A query's weights over {TOKENS} tokens (purple) "
         f"and the same read from {ORDER} numbers a channel (orange) differ by {number(100 * moved)} % of their mass."
     )
-    return Panel("A query can still ask", text, figure)
+    return StartPicture("A query can still ask", text, figure)
 
 
-def needle(look: Look) -> Panel:
-    """The same with one token that matches the query far better than all others."""
+def needle(look: Look) -> StartPicture:
+    """The same, where one token matches the query far better than all others."""
     full = np.full(TOKENS, 0.4 / (TOKENS - 1))
     full[40] = 0.6
     xi_k = full[:, None] * TOKENS  # one feature: the row itself, for the one query 1
@@ -123,7 +127,7 @@ def needle(look: Look) -> Panel:
         f"the state it gets {100 * through[40]:.0f} %, and the rest is smeared over its neighbours. That is the "
         f"price, and idviz shows it."
     )
-    return Panel("What it costs: a needle", text, figure)
+    return StartPicture("What it costs: a needle", text, figure)
 
 
-PANELS: tuple[Callable[[Look], Panel], ...] = (cache_and_state, memory, query, needle)
+PICTURES: tuple[Callable[[Look], StartPicture], ...] = (cache_and_state, memory, query, needle)

@@ -1,7 +1,7 @@
-"""What a person has set on a page, per session: kept apart from the widgets, restored from and written to the URL.
+"""What a person has set on a page, for each session: restored from the URL and written to it, followed by the widgets.
 
-Only what differs from the defaults is kept, as in the URL, so that "all of it" stays all of it when another signal is
-longer. Widgets follow this state; nothing else does.
+As in the URL, only values that differ from the defaults are kept: so a slider at "all of it" stays there when another
+signal is longer.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ from idviz.samples.files import Uploaded
 
 @dataclass
 class PageState:
-    """``given``: what was set; ``typed``: text that could not be used, as typed; ``notes``: messages by a control's
-    name, those for the page under ``""``; ``shown``: the values of the picture in sight; ``trying``: the Try-this.
-    """
+    """What a person has set on a page, and what came of it."""
 
-    given: dict[str, Any] = field(default_factory=dict)
-    typed: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    shown: dict[str, Any] | None = None
-    trying: TryThis | None = None
-    makes: dict[str, int] = field(default_factory=dict)  # how often each widget was made anew; part of its key
-    query: dict[str, str] | None = None
+    given: dict[str, Any] = field(default_factory=dict)  # the values that were set
+    typed: dict[str, str] = field(default_factory=dict)  # texts that could not be used, as they were typed
+    notes: dict[str, list[str]] = field(default_factory=dict)  # messages by the name of a control; "" for the page
+    shown: dict[str, Any] | None = None  # the values of the picture in sight
+    trying: TryThis | None = None  # the Try-this button that was pressed last
+    makes: dict[str, int] = field(default_factory=dict)  # how often each widget was made anew: a part of its key
+    query: dict[str, str] | None = None  # the URL's parameters as they were written last
+
+
+def _kept(explorable: Explorable) -> PageState:
+    return st.session_state.setdefault(f"page.{explorable.slug}", PageState())
 
 
 def page_state(explorable: Explorable) -> PageState:
-    """The state of this page in this session; the URL overrides it where a person has changed the URL.
+    """The state of this page in this session. A URL that the person has changed overrides it.
 
-    Coming from another page, the URL has no parameters, and the page is as it was left. On the same page that means
-    the browser's Back button, to the defaults.
+    A URL without parameters means two things: after another page, that the page shall be as it was left; on the same
+    page, that the browser's Back button has led to the defaults.
     """
-    name = f"page.{explorable.slug}"
+    state = _kept(explorable)
     query = st.query_params.to_dict()
     known = {control.name for control in explorable.controls}
-    if name not in st.session_state:
-        st.session_state[name] = PageState()
-    state: PageState = st.session_state[name]
     stayed = st.session_state.get("page") == explorable.slug
     st.session_state["page"] = explorable.slug
     if query != state.query and (stayed or known & set(query)):
@@ -55,7 +54,7 @@ def page_state(explorable: Explorable) -> PageState:
 
 
 def sorted_notes(explorable: Explorable, given: Mapping[str, Any], problems: list[str]) -> dict[str, list[str]]:
-    """Each message under the name of the control that refused its value, the others under ""."""
+    """The messages by the name of the control that refused its value; all others under ""."""
     values, _ = explorable.settle(given)
     notes: dict[str, list[str]] = {}
     for problem in problems:
@@ -69,7 +68,7 @@ def sorted_notes(explorable: Explorable, given: Mapping[str, Any], problems: lis
 
 
 def _refusal(control: Control, value: Any, values: Mapping[str, Any]) -> str:
-    """What the control says against the value; where it takes it, a text that no message starts with."""
+    """Why the control refuses the value; where it does not, a text that no message starts with."""
     try:
         control.check(value, values)
     except ValueError as error:
@@ -78,7 +77,7 @@ def _refusal(control: Control, value: Any, values: Mapping[str, Any]) -> str:
 
 
 def settle(explorable: Explorable, state: PageState) -> dict[str, Any]:
-    """All values; those that don't fit any more (a shorter signal) are replaced, with a note."""
+    """A value for every control; those that no longer fit (a shorter signal) are replaced, with a note."""
     values, problems = explorable.settle(state.given)
     for owner, messages in sorted_notes(explorable, state.given, problems).items():
         state.notes.setdefault(owner, []).extend(messages)
@@ -94,8 +93,8 @@ def settle(explorable: Explorable, state: PageState) -> dict[str, Any]:
 
 
 def set_value(explorable: Explorable, name: str, value: Any) -> None:
-    """A person has set one control: use the value, or keep the old one and say why not."""
-    state: PageState = st.session_state[f"page.{explorable.slug}"]
+    """A person has set one control: use the value, or keep the old one and note why."""
+    state = _kept(explorable)
     control = explorable.control(name)
     state.typed.pop(name, None)
     state.notes = {owner: notes for owner, notes in state.notes.items() if owner in state.typed}
@@ -113,13 +112,13 @@ def set_value(explorable: Explorable, name: str, value: Any) -> None:
 
 
 def set_upload(explorable: Explorable, name: str, file: Any) -> None:
-    """A person has given a file, or taken it away."""
+    """A person has chosen a file, or removed it."""
     set_value(explorable, name, None if file is None else Uploaded(file.name, file.getvalue()))
 
 
 def try_this(explorable: Explorable, button: TryThis) -> None:
-    """Set the controls as the button says, the rest to their defaults."""
-    state: PageState = st.session_state[f"page.{explorable.slug}"]
+    """Set the controls that the button names, and all others to their defaults."""
+    state = _kept(explorable)
     reset(explorable)
     state.given, problems = explorable.settle(button.values)
     state.notes = sorted_notes(explorable, button.values, problems)
@@ -127,16 +126,16 @@ def try_this(explorable: Explorable, button: TryThis) -> None:
 
 
 def reset(explorable: Explorable) -> None:
-    """All controls to their defaults."""
-    state: PageState = st.session_state[f"page.{explorable.slug}"]
+    """Set all controls to their defaults."""
+    state = _kept(explorable)
     state.given, state.typed, state.notes, state.trying = {}, {}, {}, None
     for control in explorable.controls:
-        if isinstance(control, Upload):  # a file can't be taken out of its widget, only the widget replaced
+        if isinstance(control, Upload):  # a file can't be removed from its widget; only the widget can be replaced
             state.makes[control.name] = state.makes.get(control.name, 0) + 1
 
 
 def write_query(explorable: Explorable, state: PageState, values: Mapping[str, Any]) -> dict[str, str]:
-    """Put ``values`` into the URL, and nothing else (parameters of other pages go)."""
+    """Put ``values`` into the URL, and remove the parameters of other pages."""
     query = explorable.to_query(values)
     if st.query_params.to_dict() != query:
         st.query_params.from_dict(query)

@@ -1,4 +1,4 @@
-// Weights on a person's own text, where a click on a token (or Enter) sets a control: the page's HTML, made to listen.
+// A text in colour where a click on a token, or Enter, sets a control.
 
 const parts = new WeakMap();
 const HINT = "Click a token, or press Enter on it, to ask from there; point at it, or reach it with Tab, for its number.";
@@ -20,14 +20,14 @@ class Tokens {
     const scrolled = this.host.querySelector(".idviz-text")?.scrollTop ?? 0;
     const open = this.host.querySelector("details")?.open ?? false;
     const focused = this.host.getRootNode().activeElement?.closest?.(".idviz-text");
-    this.host.innerHTML = data.html; // made and escaped by idviz.explore.tokens
+    this.host.innerHTML = data.html; // escaped by idviz.explore.tokens
     this.host.querySelector(".idviz-hint").textContent = HINT;
     this.host.querySelector("details").open = open;
     const box = this.host.querySelector(".idviz-text");
     const query = box.querySelector(".q");
     box.scrollTop = scrolled;
     if (!query) return;
-    // Bring the query into the box, without moving the page.
+    // Scroll the query into the box, without scrolling the page.
     const [inside, outside] = [query.getBoundingClientRect(), box.getBoundingClientRect()];
     if (inside.top < outside.top) box.scrollTop += inside.top - outside.top - 4;
     if (inside.bottom > outside.bottom) box.scrollTop += inside.bottom - outside.bottom + 4;

@@ -1,4 +1,4 @@
-"""Weights on the text: plain HTML, or, where a click on a token sets a control, a small component of our own."""
+"""A text in colour: plain HTML, or a small component of our own where a click on a token sets a control."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TOKENS = st.components.v2.component(
 
 
 def text(piece: str, key: str, on_choice: Callable[[str, Any], None]) -> None:
-    """A piece of :func:`idviz.explore.tokens.token_html`; ``on_choice`` gets the control's name and its new value.
+    """Show a piece of HTML from :func:`idviz.explore.tokens.token_html`.
 
-    It runs before the page is rendered again.
+    ``on_choice`` gets the name of the control and its new value, before the page is rendered again.
     """
     control = re.search(r'data-control="(\w+)"', piece)
     if control is None:

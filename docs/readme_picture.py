@@ -1,4 +1,4 @@
-"""Makes ``docs/app.png``, the picture in the README: the real app, served and photographed in a headless Chromium.
+"""Make ``docs/app.png``, the picture in the README: the real app, photographed in a headless Chromium.
 
 Run ``python docs/readme_picture.py`` from a checkout with Chromium and the test requirements.
 """
@@ -11,20 +11,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import ViewportSize, expect, sync_playwright
 
-from idviz.cli.app_server import command, free_port
+from idviz.cli.app_server import command
+from idviz.cli.ports import HOST, answers, free_port
 
 OUT = Path(__file__).with_name("app.png")
 VIEW = "memory?order=32&instant=620"
-SIZE = {"width": 1280, "height": 900}
+SIZE = ViewportSize(width=1280, height=900)
 
 
 def main() -> int:
+    """Serve, photograph, save; the exit code is 1 without a Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         print("no Chromium on this machine (Debian: apt-get install chromium fonts-dejavu-core)", file=sys.stderr)
@@ -33,8 +34,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         server = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=folder)
         try:
-            wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
-            picture = photograph(chromium, f"http://127.0.0.1:{port}/{VIEW}")
+            wait_for(port, server)
+            picture = photograph(chromium, f"http://{HOST}:{port}/{VIEW}")
         finally:
             server.terminate()
             server.wait(20)
@@ -44,19 +45,17 @@ def main() -> int:
     return 0
 
 
-def wait_for(address: str, server: subprocess.Popen, seconds: float = 60) -> None:
+def wait_for(port: int, server: subprocess.Popen, seconds: float = 60) -> None:
+    """Return once the server answers. Raises ``RuntimeError`` where it ends before, or takes longer."""
     deadline = time.monotonic() + seconds
-    while True:
-        try:
-            urllib.request.urlopen(address, timeout=1).close()
-            return
-        except OSError:
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("the app did not start") from None
-            time.sleep(0.1)
+    while not answers(port):
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError("the app did not start")
+        time.sleep(0.1)
 
 
 def photograph(chromium: str, address: str) -> bytes:
+    """The page as PNG, once its film is complete."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport=SIZE)

@@ -1,4 +1,4 @@
-"""Where things lie that idviz carries, in a checkout and in an installed package."""
+"""The folders of idviz, in a checkout and in an installed package."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ RESULTS = PRETRAINED / "results"
 
 
 def app_folder() -> Path:
-    """The folder of the package ``app``: in ``idviz/_app`` where idviz is installed, else in the repository.
+    """The folder of the package ``app``: in ``idviz/_app`` where idviz is installed, else beside it in the checkout.
 
     Raises
     ------
     FileNotFoundError
-        It is in neither.
+        The app's main.py is in neither.
     """
     folders = (PACKAGE / "_app" / "app", PACKAGE.parent / "app")
     for folder in folders:

@@ -1,4 +1,4 @@
-"""``idviz doctor`` says plainly what is off and what to do."""
+"""``idviz doctor`` says what does not work, and what to do."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_this_environment_is_well(capsys):
 @pytest.mark.parametrize("name", doctor.TRIALS)
 def test_whatever_fails_is_named_with_what_to_do(name, monkeypatch, capsys):
     """Field report: torch and NumPy that cannot talk, builds without FFT."""
-    broken = doctor.TRIALS[name][0]
+    broken = doctor.TRIALS[name].code
     monkeypatch.setattr(doctor, "version", lambda package: "1.0")
     monkeypatch.setattr(doctor, "_try", lambda code: (code != broken, "RuntimeError: Numpy is not available"))
-    found = {check.name: check for check in doctor.checks(doctor._try)}
-    assert found[name].ok is False
-    assert found[name].do == doctor.TRIALS[name][1]
-    assert [check.name for check in found.values() if check.ok is False] == [name]
+    checks = {check.name: check for check in doctor.checks(doctor._try)}
+    assert checks[name].ok is False
+    assert checks[name].do == doctor.TRIALS[name].advice
+    assert [check.name for check in checks.values() if check.ok is False] == [name]
 
 
 def test_optional_packages_may_be_absent(monkeypatch):
@@ -33,10 +33,12 @@ def test_optional_packages_may_be_absent(monkeypatch):
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr(doctor, "version", absent)
-    found = {check.name: check for check in doctor.checks(lambda code: (True, "1.0"))}
-    for name in doctor.OPTIONAL:
-        assert found[name].ok is None
-        assert "not installed" in found[name].says
+    checks = {check.name: check for check in doctor.checks(lambda code: (True, "1.0"))}
+    optional = [name for name, trial in doctor.TRIALS.items() if trial.package]
+    assert optional == ["Streamlit", "JupyterLab", "torch"]
+    for name in optional:
+        assert checks[name].ok is None
+        assert "not installed" in checks[name].says and "pip install 'idviz[" in checks[name].says
 
 
 def test_trials_run_in_a_process_of_their_own_and_report_the_last_line():

@@ -16,10 +16,11 @@ from idviz.exact import legs_matrices, legs_trajectory
 
 
 def bilinear_stepping(signal: np.ndarray, order: int, at: np.ndarray | None = None) -> np.ndarray:
-    """What one would write without E9: (2t I + A) c' = (2t I − A) c + 2 B f, a triangular solve a sample.
+    """The states (T, M, d) of LegS by the bilinear method, step by step: what one would write without E9.
 
-    Written to be quick: one matrix whose diagonal alone changes, no checks in the solver, no copies kept but the
-    instants asked for.
+    (2t I + A) c' = (2t I − A) c + 2 B f takes a triangular solve for each of the T samples of ``signal`` (T, d). This
+    version is quick: only the diagonal of one matrix changes, the solver checks nothing, and only the states ``at`` the
+    given instants (from 1) are kept.
     """
     A, B = legs_matrices(order)
     diagonal, drive = np.arange(order) + 1.0, 2.0 * B[:, None]
@@ -38,7 +39,7 @@ def bilinear_stepping(signal: np.ndarray, order: int, at: np.ndarray | None = No
 
 
 def every_instant() -> Iterator[Row]:
-    """T = 4096, M = 64, d = 32, every instant: exact against stepping, taking turns."""
+    """Exact trajectory against stepping, in turn: T = 4096, M = 64, d = 32, every instant."""
     signal = np.random.default_rng(0).standard_normal((4096, 32))
     exact, stepping = [], []
     for _ in range(5):
@@ -57,7 +58,7 @@ def every_instant() -> Iterator[Row]:
 
 
 def a_million_samples() -> Iterator[Row]:
-    """A million samples, 200 instants, M = 64, d = 1: merges against stepping, and the memory that merges take."""
+    """Merges against stepping, and the memory of merges: a million samples, 200 instants, M = 64, d = 1."""
     count, part = 1_000_000, 20_000
     signal = np.random.default_rng(0).standard_normal((count, 1))
     at = np.arange(1, 201) * (count // 200)
@@ -88,7 +89,7 @@ def a_million_samples() -> Iterator[Row]:
 
 
 def import_time() -> Iterator[Row]:
-    """What ``import idviz.exact`` adds to NumPy and scipy.linalg, in fresh processes."""
+    """The time that ``import idviz.exact`` adds to NumPy and scipy.linalg, in fresh processes."""
     code = (
         "import time, numpy, scipy.linalg; t = time.perf_counter(); import idviz.exact; print(time.perf_counter() - t)"
     )

@@ -1,4 +1,4 @@
-"""Benchmarks of the app: from a moved slider to the new picture, on the server's side."""
+"""Benchmarks of the app: from a moved slider to the new picture, on the server."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from idviz.explore.controls import Slider
 from idviz.folders import app_folder
 
 MOVES = 9
-
-
 PAGE = "from idviz import explore; from app.render import render; render(explore.explorable({slug!r}))"
 
 
 def _moves(explorable: explore.Explorable, control: Slider) -> list[float]:
-    """Values spread over the slider's range, none of them where it stands: each asks for a picture not made yet."""
+    """Values over the slider's range, without its present one: each asks for a picture that has not been made yet."""
     values = explorable.resolve()
     low, high = control.limits(values)
     steps = round((high - low) / control.step)
     picks = np.unique(np.round(np.linspace(0, steps, MOVES + 1)).astype(int))
-    found = [control.check(low + int(pick) * control.step, values) for pick in picks]
-    return [value for value in found if value != values[control.name]][:MOVES]
+    spread = [control.check(low + int(pick) * control.step, values) for pick in picks]
+    return [value for value in spread if value != values[control.name]][:MOVES]
 
 
 def slider_to_picture(slug: str) -> dict[str, float]:
@@ -47,10 +45,10 @@ def slider_to_picture(slug: str) -> dict[str, float]:
             raise RuntimeError(f"the page {slug!r} failed: {page.exception[0].message}")
         taken = []
         for value in _moves(explorable, control):
-            if control.name == explorable.time:  # it is scrubbed in the browser; what comes back is the value
+            if control.name == explorable.time:  # the browser scrubs, and sends the value at the end
                 page.query_params[control.name] = control.format(value)
             else:
-                widget = next(it for it in page.slider if it.key.startswith(f"{slug}.{control.name}."))
+                widget = next(it for it in page.slider if str(it.key).startswith(f"{slug}.{control.name}."))
                 widget.set_value(value)
             start = time.perf_counter()
             page.run()
@@ -60,14 +58,14 @@ def slider_to_picture(slug: str) -> dict[str, float]:
 
 
 def rows() -> Iterator[Row]:
-    """A row a page: its slowest slider."""
-    above = str(app_folder().parent)  # the app is a package
+    """A row for each page: its slowest slider."""
+    above = str(app_folder().parent)  # from where the package `app` is imported
     sys.path.insert(0, above)
     logging.getLogger("streamlit").setLevel(logging.ERROR)
     try:
         for slug in explore.slugs():
             medians = slider_to_picture(slug)
-            slowest = max(medians, key=medians.get)
+            slowest = max(medians, key=lambda label: medians[label])
             others = ", ".join(f"{label} {1000 * value:.0f} ms" for label, value in medians.items())
             yield Row(
                 f"slider to new picture, server side: {explore.explorable(slug).title}",

@@ -1,4 +1,4 @@
-"""The ``idviz`` command: app, lab, doctor, bench, sizes, and from :mod:`idviz.cli.lab` what trains and measures."""
+"""The commands app, lab, doctor, bench and sizes; those that train and measure come from :mod:`idviz.cli.lab`."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _common(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 
 
 def _serve(command: list[str]) -> None:
-    # idviz multiplies many small matrices; BLAS threads that wait for each other make that up to ten times slower
+    """Run a server until it ends or Ctrl-C, and exit with its code."""
+    # idviz multiplies many small matrices; BLAS threads that wait for each other would make that ten times slower.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
     try:
         code = subprocess.run(command, check=False, env=environment).returncode
@@ -57,35 +60,37 @@ def app_command(
     browser: Annotated[bool, typer.Option(help="Open it in your browser.")] = True,
 ) -> None:
     """Serve the Streamlit app, on this machine only, and open it in your browser."""
-    from idviz.cli.app_server import command, free_port, open_when_ready
+    from idviz.cli.app_server import command, open_when_ready
+    from idviz.cli.ports import free_port
 
     try:
         port = free_port() if port is None else port
         line = command(port)
-        if browser:
-            threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
-        _serve(line)
     except (ValueError, FileNotFoundError) as error:
         raise fail(error) from None
+    if browser:
+        threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
+    _serve(line)
 
 
 @app.command()
 def lab(
     port: Port = None,
-    folder: Annotated[Path | None, typer.Option(help="Where to put the notebooks, if idviz is installed.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where an installed idviz puts the notebooks.")] = None,
 ) -> None:
-    """Open JupyterLab with the course (on this machine only)."""
+    """Open JupyterLab with the course, on this machine only."""
     from idviz.cli.lab_server import command
 
     try:
-        _serve(command(port, folder=folder))
-    except (ValueError, FileNotFoundError) as error:
+        line = command(port, folder=folder)
+    except ValueError as error:
         raise fail(error) from None
+    _serve(line)
 
 
 @app.command()
 def doctor() -> None:
-    """Check the installation and say plainly what to do where something is off."""
+    """Check the installation, and say what to do where something does not work."""
     from idviz.cli.doctor import report
 
     raise typer.Exit(report())
@@ -94,11 +99,13 @@ def doctor() -> None:
 @app.command()
 def bench(
     only: Annotated[str | None, typer.Option(help="Run one part: exact, ui or learned.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the numbers, with how they were measured.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the numbers to this file, with how they were measured.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where the learned half runs: cpu, cuda or auto.")] = "cpu",
 ) -> None:
-    """Measure speed as ratios beside their goals; exit code 1 where one is missed."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: ratios between single threads are steady
+    """Measure speed, as ratios beside their goals; the exit code is 1 where a goal is missed."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: ratios of single threads are steady
     from idviz.bench.table import run
 
     try:

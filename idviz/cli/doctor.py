@@ -1,4 +1,4 @@
-"""``idviz doctor``: try what idviz needs, and say plainly what to do where it fails."""
+"""``idviz doctor``: try what idviz needs, and say what to do where it fails."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from idviz.needs import sentence
+
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report. ``ok`` is None for something optional that is not there."""
+    """One line of the report. ``ok`` is None where something optional is not there."""
 
     name: str
     ok: bool | None
@@ -20,53 +22,66 @@ class Check:
     do: str = ""
 
 
-# Tried in a process of its own: a broken pair of libraries may crash instead of raising.
+@dataclass(frozen=True)
+class Trial:
+    """Python ``code`` that must run, and the ``advice`` where it fails. Only ``part`` of idviz needs ``package``."""
+
+    code: str
+    advice: str
+    part: str = ""
+    package: str | None = None
+
+
+REINSTALL = "reinstall it: pip install --force-reinstall -c constraints.txt"
+# Each runs in a process of its own: a broken pair of libraries may crash instead of raising.
 TRIALS = {
-    "NumPy": (
+    "NumPy": Trial(
         "import numpy as np; x = np.arange(8.0); assert np.allclose(np.fft.irfft(np.fft.rfft(x), 8), x); "
         "print(np.__version__)",
-        "reinstall it: pip install --force-reinstall -c constraints.txt numpy",
+        f"{REINSTALL} numpy",
     ),
-    "SciPy": (
+    "SciPy": Trial(
         "import numpy as np, scipy; from scipy.linalg import solve_triangular; "
         "assert np.allclose(solve_triangular(np.eye(3), np.ones(3)), 1); print(scipy.__version__)",
-        "reinstall it: pip install --force-reinstall -c constraints.txt scipy",
+        f"{REINSTALL} scipy",
     ),
-    "exact half": (
+    "exact half": Trial(
         "import numpy as np, idviz.exact as e; "
         "assert abs(e.legs_trajectory(np.ones(8), 4)[:, :, 0] - np.eye(4)[0]).max() < 1e-14; "
         "print('eight ones are [1, 0, 0, 0] after every sample')",
         "NumPy or its BLAS computes wrong results here; reinstall NumPy and SciPy, or try another Python",
     ),
-    "matplotlib": (
+    "matplotlib": Trial(
         "import io, matplotlib; from matplotlib.figure import Figure; f = Figure(); f.add_subplot().plot([0, 1]); "
         "f.savefig(io.BytesIO(), format='png'); print(matplotlib.__version__)",
-        "reinstall it: pip install --force-reinstall -c constraints.txt matplotlib",
+        f"{REINSTALL} matplotlib",
     ),
-    "Streamlit": (
+    "Streamlit": Trial(
         "import streamlit; print(streamlit.__version__)",
         "the app needs it: pip install -c constraints.txt 'idviz[app]'",
+        "The app",
+        "streamlit",
     ),
-    "JupyterLab": (
+    "JupyterLab": Trial(
         "import jupyterlab, ipywidgets; print(jupyterlab.__version__, 'with ipywidgets', ipywidgets.__version__)",
         "the notebooks need it: pip install -c constraints.txt 'idviz[notebooks]'",
+        "The course",
+        "jupyterlab",
     ),
-    "torch": (
+    "torch": Trial(
         "import numpy as np, torch; x = np.arange(8.0, dtype=np.float32); t = torch.from_numpy(x); "
         "assert torch.allclose(torch.fft.irfft(torch.fft.rfft(t), 8), t); assert (t.numpy() == x).all(); "
         "print(torch.__version__)",
-        "torch and NumPy cannot talk, or this build has no FFT; install the pinned pair: "
+        "torch and NumPy do not work together, or this build has no FFT; install the pinned pair: "
         "pip install -c constraints.txt --force-reinstall numpy torch",
+        "The learned half",
+        "torch",
     ),
-}
-OPTIONAL = {
-    "torch": ("torch", "only the learned half needs it"),
-    "Streamlit": ("streamlit", "only the app needs it"),
-    "JupyterLab": ("jupyterlab", "only the notebooks need it"),
 }
 
 
 def _try(code: str) -> tuple[bool, str]:
+    """Whether the code runs, and the last thing that it prints."""
     try:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
@@ -78,27 +93,25 @@ def _try(code: str) -> tuple[bool, str]:
 
 
 def checks(attempt: Callable[[str], tuple[bool, str]] = _try) -> Iterator[Check]:
-    """Everything worth checking, one by one; ``attempt(code)`` runs a trial and can be replaced in tests."""
+    """All checks, one by one. ``attempt(code)`` runs a trial: whether it works, and what it says."""
     python = ".".join(map(str, sys.version_info[:3]))
     new_enough = sys.version_info >= (3, 11)
-    do = "" if new_enough else "install Python 3.11 or newer, then make clean && make app"
-    yield Check("Python", new_enough, python, do)
-    for name, (code, do) in TRIALS.items():
-        package, why = OPTIONAL.get(name, (None, ""))
-        if package is not None:
+    yield Check("Python", new_enough, python, "" if new_enough else "install Python 3.11 or newer, then make clean app")
+    for name, trial in TRIALS.items():
+        if trial.package is not None:
             try:
-                version(package)
+                version(trial.package)
             except PackageNotFoundError:
-                yield Check(name, None, f"not installed; {why}")
+                yield Check(name, None, sentence(trial.part, trial.package))
                 continue
-        ok, says = attempt(code)
-        yield Check(name, ok, says, "" if ok else do)
+        ok, says = attempt(trial.code)
+        yield Check(name, ok, says, "" if ok else trial.advice)
     browser = shutil.which("chromium")
     yield Check("Chromium", True if browser else None, "found" if browser else "not found; only browser tests need it")
 
 
 def report() -> int:
-    """Print the table; return 0 if all is well, 1 if something that is there does not work."""
+    """Print the table. Returns 0 if all is well, 1 if something that is installed does not work."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -107,11 +120,12 @@ def report() -> int:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("", "what", "found", "what to do"):
         table.add_column(heading, overflow="fold")
-    found = list(checks())
-    for check in found:
+    broken = []
+    for check in checks():
         mark = {True: "[green]ok[/]", None: "[dim]–[/]", False: "[red]no[/]"}[check.ok]
         table.add_row(mark, check.name, escape(check.says), escape(check.do))
+        if check.ok is False:
+            broken.append(check.name)
     console.print(table)
-    broken = [check.name for check in found if check.ok is False]
     console.print("All is well." if not broken else f"Not working: {', '.join(broken)}.", highlight=False)
     return 1 if broken else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 from dataclasses import dataclass
 
@@ -25,10 +24,9 @@ class Picture:
     width: int  # CSS pixels
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        data = base64.b64encode(self.png).decode("ascii")
         tag = (
             f'<img alt="{html.escape(self.alt, quote=True)}" width="{self.width}" style="max-width: 100%; height: auto"'
-            f' src="data:image/png;base64,{data}">'
+            f' src="{export.data_url(self.png)}">'
         )
         return {"text/html": tag, "text/plain": f"[picture: {self.alt}]"}
 

@@ -1,35 +1,35 @@
 """The explorable: controls → compute → draw → describe. It knows neither Jupyter nor Streamlit.
 
-A new interactive view is one new :class:`Explorable`; the app's ``render`` and ``idviz.widgets.show`` do the rest.
+A new interactive page is one new :class:`Explorable`: the app's ``render`` and ``idviz.widgets.show`` show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from idviz.explore.controls import Control, Slider
+from idviz.explore.controls import Control, Slider, Values
 from idviz.figures.style import Look
 
-Values = Mapping[str, Any]
-Progress = Callable[[int, int], None]  # parts of the work done, parts in all; what it raises stops the work
+Progress = Callable[[int, int], None]  # called with (parts done, parts in all); an exception from it stops the work
 
 
 class Result(Protocol):
-    """What ``compute`` returns: a frozen dataclass of arrays, with the warnings that a person should read."""
+    """What ``compute`` returns: a frozen dataclass of arrays, with warnings for the person."""
 
-    warnings: tuple[str, ...]
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
 class Formula:
-    """The page's equation: its ``tag`` (E6), its ``symbols`` in LaTeX, and ``numbers``, the same with the live values.
+    """The page's equation: its ``tag`` (E6), its ``symbols`` in LaTeX, and its ``numbers``: the same, filled in.
 
-    Colours by ``\\textcolor{#0072B2}{…}``, as in the picture. KaTeX (app) and MathJax (Jupyter) both render it.
+    ``\\textcolor{#0072B2}{…}`` gives a symbol its colour in the picture, in KaTeX (app) and MathJax (Jupyter) alike.
     """
 
     tag: str
@@ -39,7 +39,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class TryThis:
-    """A button that sets ``values`` (the rest to their defaults) and says what to ``look_for``."""
+    """A button: sets ``values`` (all other controls to their defaults) and tells the person what to ``look_for``."""
 
     label: str
     values: Values
@@ -48,7 +48,7 @@ class TryThis:
 
 @dataclass(frozen=True)
 class NotebookLink:
-    """The notebook section that an explorable belongs to, e.g. ``NotebookLink("02_hippo_legs", "3 · …")``."""
+    """The notebook section that explains a page, e.g. ``NotebookLink("02_hippo_legs", "3 · …")``."""
 
     notebook: str
     section: str
@@ -56,10 +56,11 @@ class NotebookLink:
 
 @dataclass(frozen=True)
 class TokenView:
-    """Weights shown on the text itself. ``weights`` (N,); ``query`` is the index of the outlined token or None.
+    """Weights shown on the text itself.
 
-    ``control`` names the slider that a click on token n (from 0) sets to n+1, where the front end can.
-    ``unread`` is said of a token whose weight is NaN.
+    ``weights`` (N,) belong to the N ``tokens``; NaN means no weight, shown as ``unread``. ``query`` is the index of the
+    outlined token, or None. ``control`` names a slider: in a front end with scripts, a click on token n (from 0)
+    sets it to n + 1.
     """
 
     tokens: tuple[str, ...]
@@ -73,12 +74,14 @@ class TokenView:
 
 @dataclass(frozen=True)
 class Explorable:
-    """One interactive view. ``compute(**values)`` gets every control by name, validated; it may raise ``ValueError``.
+    """One interactive page.
 
-    ``time`` names the slider that stands for time (it can be played and scrubbed), or is None.
-    ``table`` gives the numbers behind the picture as named columns (lengths may differ).
-    ``describe`` gives two sentences: live caption and alt text.
-    ``progress``: ``compute`` may take seconds, and takes a keyword ``progress`` too, a :data:`Progress` or None.
+    ``compute(**values)`` gets a checked value for every control; it may raise ``ValueError`` with a message for people.
+    ``draw(result, figure=None, *, look=Look())`` draws into ``figure``, emptied first, or into a new one.
+    ``describe`` returns two sentences, which are the live caption and the picture's alt text.
+    ``table`` returns the numbers behind the picture as named columns; their lengths may differ.
+    ``time`` names the slider that stands for time and can be played, or is None.
+    ``progress=True``: ``compute`` may take seconds and also accepts ``progress``, a :data:`Progress` or None.
     """
 
     slug: str
@@ -87,7 +90,7 @@ class Explorable:
     prose: str
     controls: tuple[Control, ...]
     compute: Callable[..., Result]
-    draw: Callable[..., Figure]  # (result, figure=None, *, look=Look()) -> Figure
+    draw: Callable[..., Figure]
     describe: Callable[[Any], str]
     formula: Callable[[Any], Formula]
     table: Callable[[Any], Mapping[str, np.ndarray]]
@@ -96,10 +99,9 @@ class Explorable:
     time: str | None = None
     tokens: Callable[[Any], Sequence[TokenView]] | None = None
     group: str = "The exact half"
-    extra: Mapping[str, Any] = field(default_factory=dict)
     progress: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         names = [control.name for control in self.controls]
         if len(set(names)) != len(names):
             raise ValueError(f"explorable {self.slug!r}: control names must differ, got {names}")
@@ -107,15 +109,27 @@ class Explorable:
             raise ValueError(f"explorable {self.slug!r}: time must name a slider, not {self.time!r}")
 
     def control(self, name: str) -> Control:
+        """The control of that name. Raises ``ValueError``, with a list of all names, where there is none."""
         for control in self.controls:
             if control.name == name:
                 return control
         known = ", ".join(control.name for control in self.controls)
         raise ValueError(f"{self.slug!r} has no control {name!r}; it has {known}")
 
+    @property
+    def time_slider(self) -> Slider:
+        """The slider that stands for time. Raises ``ValueError`` where there is none."""
+        slider = None if self.time is None else self.control(self.time)
+        if not isinstance(slider, Slider):
+            raise ValueError(f"{self.slug!r} has no control that stands for time")
+        return slider
+
     # -- values ---------------------------------------------------------------------------------------------------
     def resolve(self, **given: Any) -> dict[str, Any]:
-        """All values: those given, checked, and defaults for the rest. Raises ``ValueError`` naming value and range."""
+        """A value for every control: those given, checked, and the defaults of the rest.
+
+        Raises ``ValueError`` for an unknown control, or with the value and its range where one does not fit.
+        """
         for name in given:
             self.control(name)
         values: dict[str, Any] = {}
@@ -125,8 +139,10 @@ class Explorable:
         return values
 
     def settle(self, given: Values) -> tuple[dict[str, Any], list[str]]:
-        """Like :meth:`resolve`, but a value that does not fit is replaced (by the nearest that does, or the default),
-        and the reason is returned to be shown to the person. Nothing raises."""
+        """Like :meth:`resolve`, but a value that does not fit is replaced by the nearest that does, or by the default.
+
+        Returns the values and, for each replacement, a message for the person. Raises nothing.
+        """
         values: dict[str, Any] = {}
         problems: list[str] = []
         for control in self.controls:
@@ -142,7 +158,7 @@ class Explorable:
         return values, problems
 
     def from_query(self, query: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-        """Values from a URL's query parameters, with a message for each that could not be used."""
+        """Values from a URL's query parameters, and a message for each parameter that could not be used."""
         given: dict[str, Any] = {}
         problems: list[str] = []
         for control in self.controls:
@@ -155,7 +171,7 @@ class Explorable:
         return values, problems + more
 
     def to_query(self, values: Values) -> dict[str, str]:
-        """The query parameters that restore ``values``; a control at its default is left out."""
+        """The query parameters that restore ``values``; controls at their defaults are left out."""
         query: dict[str, str] = {}
         seen: dict[str, Any] = {}
         for control in self.controls:
@@ -166,25 +182,26 @@ class Explorable:
         return query
 
     def instants(self, values: Values, count: int = 48) -> list[Any]:
-        """At most ``count`` values of the time control, evenly spread, first and last and the current one included."""
-        if self.time is None:
-            raise ValueError(f"{self.slug!r} has no control that stands for time")
-        slider = self.control(self.time)
+        """About ``count`` values of the time slider, evenly spread; first, last and present one are among them.
+
+        Raises ``ValueError`` where there is no time slider.
+        """
+        slider = self.time_slider
         low, high = slider.limits(values)
         steps = round((high - low) / slider.step)
         picks = np.unique(np.round(np.linspace(0, steps, min(count, steps + 1))).astype(int))
-        found = {slider.check(low + int(pick) * slider.step, values) for pick in picks}
-        return sorted(found | {values[self.time]})
+        instants = {slider.check(low + int(pick) * slider.step, values) for pick in picks}
+        return sorted(instants | {values[slider.name]})
 
     # -- without a front end --------------------------------------------------------------------------------------
     def result(self, **given: Any) -> Any:
-        """Check the values and compute."""
+        """Check the given values and compute. Raises ``ValueError`` as :meth:`resolve` and ``compute`` do."""
         return self.compute(**self.resolve(**given))
 
     def run(self, values: Values, progress: Progress | None = None) -> Any:
-        """Compute from checked values, and tell ``progress`` how far it is, where the explorable can."""
+        """Compute from checked values; ``progress`` is told how far it is, where the explorable supports that."""
         return self.compute(**values, progress=progress) if self.progress else self.compute(**values)
 
     def figure(self, *, look: Look | None = None, **given: Any) -> Figure:
-        """The static picture: what a page without a kernel shows."""
+        """The picture, without a front end."""
         return self.draw(self.result(**given), look=look or Look())

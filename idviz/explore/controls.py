@@ -1,4 +1,4 @@
-"""Controls of an explorable: what a person can set, within which limits, and how it travels in a URL."""
+"""The controls of an explorable: what a person can set, within which limits, and how it is written in a URL."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """``name`` (a Python identifier), ``label``, ``help``; ``main`` ones are in sight, the rest under "More".
+    """What all controls have: a ``name`` (a Python identifier), a ``label``, a ``help`` text.
 
-    ``disabled(values)`` returns the reason why the control means nothing now, or None. It may look at all values.
+    Controls that are not ``main`` are folded away under "More". ``disabled(values)`` may look at all values; it returns
+    None, or the reason why the control means nothing at present. A control that is not ``linkable`` stays out of URLs.
+
+    The methods get the values of earlier controls as ``values``, because limits may depend on them.
     """
 
     name: str
@@ -25,37 +28,42 @@ class Control:
     help: str = ""
     main: bool = True
     disabled: Callable[[Values], str | None] | None = None
-    linkable = True  # travels in the URL
+    linkable = True
 
     def why_disabled(self, values: Values) -> str | None:
+        """The reason why the control means nothing at present, or None."""
         return self.disabled(values) if self.disabled is not None else None
 
     def initial(self, values: Values) -> Any:
+        """The default."""
         raise NotImplementedError
 
     def check(self, value: Any, values: Values) -> Any:
-        """The value in canonical form, or ``ValueError`` naming it and what is allowed."""
+        """The value in canonical form. Raises ``ValueError`` naming it and what is allowed."""
         raise NotImplementedError
 
     def nearest(self, value: Any, values: Values) -> Any:
-        """What to show instead of a value that :meth:`check` refused."""
+        """The value to use instead of one that :meth:`check` refused."""
         return self.initial(values)
 
     def parse(self, text: str) -> Any:
+        """The value, still unchecked, that a URL parameter stands for."""
         return text
 
     def format(self, value: Any) -> str:
+        """The value as a URL parameter."""
         return str(value)
 
     def show(self, value: Any) -> str:
+        """The value as people read it."""
         return self.format(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Control):
-    """A number from ``minimum`` to ``maximum`` in steps. Integers if ``step`` is an int, else floats.
+    """A number from ``minimum`` to ``maximum`` in steps: an integer where ``step`` is one, else a float.
 
-    ``upper(values)`` makes the maximum depend on controls that come earlier; ``default=None`` means the maximum.
+    ``upper(values)`` lowers the maximum, depending on earlier controls. ``default=None`` means the maximum.
     """
 
     minimum: float = 1
@@ -70,7 +78,7 @@ class Slider(Control):
         return isinstance(self.step, int)
 
     def limits(self, values: Values) -> tuple[float, float]:
-        """(minimum, maximum) now; equal when there is nothing to choose (front ends then show it disabled)."""
+        """Minimum and maximum at present; equal when there is nothing to choose (front ends then disable it)."""
         high = self.maximum if self.upper is None else min(self.maximum, self.upper(values))
         return self.minimum, max(self.minimum, high)
 
@@ -178,7 +186,7 @@ class TextInput(Control):
 
 @dataclass(frozen=True, kw_only=True)
 class Upload(Control):
-    """A file, or None. Its content is checked by whoever reads it; here only its size and its suffix."""
+    """A file, or None. Only its suffix and its size are checked here, its content by ``compute``."""
 
     suffixes: tuple[str, ...] = (".csv", ".txt")
     max_bytes: int = 20_000_000

@@ -1,7 +1,8 @@
-"""Save what a person sees: PNG, SVG, CSV, JSON, GIF. Written once, for all explorables and front ends."""
+"""What a person can save of a page: PNG, SVG, CSV, JSON, GIF, the same from every front end."""
 
 from __future__ import annotations
 
+import base64
 import csv as csv_writer
 import io
 import json as json_writer
@@ -18,14 +19,19 @@ from idviz.figures.style import DPI
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:
-    """PNG bytes, quick to make (light compression)."""
+    """The figure as PNG, compressed lightly because that is quick."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, facecolor=figure.get_facecolor(), pil_kwargs={"compress_level": 1})
     return buffer.getvalue()
 
 
+def data_url(data: bytes, kind: str = "image/png") -> str:
+    """An address that contains the file itself, of the MIME type ``kind``: no server, no request."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
 def svg(figure: Figure, title: str, description: str) -> bytes:
-    """SVG bytes; title and description travel in the file for screen readers."""
+    """The figure as SVG, with title and description in it for screen readers."""
     buffer = io.BytesIO()
     figure.savefig(
         buffer,
@@ -37,7 +43,7 @@ def svg(figure: Figure, title: str, description: str) -> bytes:
 
 
 def csv(table: Mapping[str, np.ndarray]) -> bytes:
-    """CSV (UTF-8, a header line), full precision; a column that is shorter than the longest ends in blanks."""
+    """The columns as CSV: UTF-8, a header line, full precision; shorter columns end in empty cells."""
     buffer = io.StringIO(newline="")
     writer = csv_writer.writer(buffer, lineterminator="\n")
     writer.writerow(table.keys())
@@ -47,7 +53,7 @@ def csv(table: Mapping[str, np.ndarray]) -> bytes:
 
 
 def json(slug: str, values: Mapping[str, Any], description: str, table: Mapping[str, np.ndarray]) -> bytes:
-    """JSON with the settings, the sentence and the numbers (NaN and infinities as null)."""
+    """Settings, description and numbers as JSON; NaN and infinities become null."""
 
     def plain(column: np.ndarray) -> list:
         cells = np.asarray(column).ravel().tolist()
@@ -64,10 +70,11 @@ def json(slug: str, values: Mapping[str, Any], description: str, table: Mapping[
 
 
 def gif(frames: Iterable[bytes], milliseconds: int = 120) -> bytes:
-    """An endless GIF from PNG frames of one size, one palette for all, so that colours do not flicker."""
+    """PNG frames of one size as an endless GIF. Raises ``ValueError`` where there is no frame."""
     images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
     if not images:
         raise ValueError("a GIF needs at least one frame, got 0")
+    # One palette for all frames: with one each, colours would flicker.
     palette = images[-1].quantize(colors=128, method=Image.Quantize.MEDIANCUT)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     durations = [milliseconds] * (len(indexed) - 1) + [1500]

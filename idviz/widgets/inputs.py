@@ -1,4 +1,4 @@
-"""One ipywidget for each kind of control, with the reason beside it when it is disabled."""
+"""An ipywidget for each kind of control; when it is disabled, the reason stands below it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from idviz.samples.files import Uploaded
 
 
 class Input:
-    """A control as ``widget``, in a ``box`` with a note. ``changed`` is called when a person moves it."""
+    """A control as a ``widget``, in a ``box`` with a note. ``changed`` is called when a person moves it."""
 
-    wide = False  # takes a row of its own
+    wide = False  # whether it takes a whole row
 
     def __init__(self, control: Control, widget: widgets.DOMWidget, changed: Callable[[], None]):
         self.control = control
@@ -30,14 +30,16 @@ class Input:
         widget.add_class("idviz-input")
         widget.observe(self._moved, names="value")
 
-    def _moved(self, change) -> None:
+    def _moved(self, change: object) -> None:
         if not self._quiet:
             self._changed()
 
     def read(self) -> Any:
+        """The value that the person sees."""
         return self.widget.value
 
     def write(self, value: Any) -> None:
+        """Show another value, without reporting a change."""
         if self.read() != value:
             self.quietly(value=value)
 
@@ -51,31 +53,32 @@ class Input:
             self._quiet = before
 
     def follow(self, always: bool) -> None:
-        """Report every move and every letter, or, where each means seconds of work, only where the person stops."""
+        """Report every move and every letter, or (where each would start slow work) only the last."""
         if self.widget.has_trait("continuous_update"):
             self.widget.continuous_update = always
 
     def disable(self, reason: str | None) -> None:
+        """Disable the widget and show the reason; None enables it."""
         self.widget.disabled = reason is not None
         self.note.value = f'<span class="idviz-note">{html.escape(reason)}</span>' if reason else ""
         self.note.layout.display = None if reason else "none"
 
 
 def _decimals(step: float) -> int:
-    """Decimals that a multiple of ``step`` needs: 2 for 0.05."""
-    return max(0, -Decimal(str(step)).normalize().as_tuple().exponent)
+    """How many decimals a multiple of ``step`` needs: 2 for 0.05."""
+    return max(0, -int(Decimal(str(step)).normalize().as_tuple().exponent))
 
 
 class SliderInput(Input):
-    """A slider that follows the pointer. With nothing to choose (minimum = maximum) it is disabled and says so."""
+    """A slider that follows the pointer; disabled, with the reason, where minimum and maximum are equal."""
 
     control: Slider
 
     def __init__(self, control: Slider, changed: Callable[[], None]):
         kind = widgets.IntSlider if control.integral else widgets.FloatSlider
-        said = not control.unit or control.unit.lower() in control.label.lower()
-        label = control.label if said else f"{control.label} ({control.unit})"
-        # A range of zero width is an error in the browser's slider, so that there is always one step to show.
+        named = not control.unit or control.unit.lower() in control.label.lower()
+        label = control.label if named else f"{control.label} ({control.unit})"
+        # The browser's slider fails on a range of zero width: there is always one step.
         widget = kind(
             value=control.minimum,
             min=control.minimum,
@@ -89,6 +92,7 @@ class SliderInput(Input):
         self.low = self.high = control.minimum
 
     def limit(self, low: float, high: float) -> None:
+        """Set the range."""
         self.low, self.high = low, high
         self.quietly(max=max(high, low + self.control.step))
 
@@ -98,17 +102,21 @@ class SliderInput(Input):
 
     def disable(self, reason: str | None) -> None:
         if reason is None and self.low == self.high:
-            reason = f"Nothing to choose: it can only be {self.control.format(self.low)}."
+            reason = f"Nothing to choose: this can only be {self.control.format(self.low)}."
         super().disable(reason)
 
 
 class ChoiceInput(Input):
+    """A drop-down list."""
+
     def __init__(self, control: Choice, changed: Callable[[], None]):
         options = [(label, value) for value, label in control.options]
         super().__init__(control, widgets.Dropdown(options=options, description=control.label), changed)
 
 
 class TextFieldInput(Input):
+    """A field for a line of text, or for several."""
+
     def __init__(self, control: TextInput, changed: Callable[[], None]):
         kind = widgets.Textarea if control.multiline else widgets.Text
         super().__init__(control, kind(description=control.label, continuous_update=True), changed)
@@ -119,7 +127,7 @@ class TextFieldInput(Input):
 
 
 class UploadInput(Input):
-    """A file button, the name of the file that is in use, and a button that removes it."""
+    """A button to choose a file, the name of the file in use, and a button that removes it."""
 
     def __init__(self, control: Upload, changed: Callable[[], None]):
         self._file: Uploaded | None = None
@@ -134,7 +142,7 @@ class UploadInput(Input):
         self.box.children = (label, row, self.note)
         self._label()
 
-    def _moved(self, change) -> None:
+    def _moved(self, change: object) -> None:
         if not self._quiet and self.widget.value:
             given = self.widget.value[0]
             self._take(Uploaded(given["name"], bytes(given["content"])))
@@ -157,7 +165,7 @@ class UploadInput(Input):
         self._remove.layout.display = "none" if self._file is None else None
 
 
-_KINDS: dict[type[Control], type[Input]] = {
+_KINDS: dict[type[Control], Callable[[Any, Callable[[], None]], Input]] = {
     Slider: SliderInput,
     Choice: ChoiceInput,
     TextInput: TextFieldInput,
@@ -166,7 +174,7 @@ _KINDS: dict[type[Control], type[Input]] = {
 
 
 def make_input(control: Control, changed: Callable[[], None]) -> Input:
-    """The input for a control; ``TypeError`` for a kind of control that has none."""
+    """The input for a control. Raises ``TypeError`` for a control of an unknown kind."""
     for kind, made in _KINDS.items():
         if isinstance(control, kind):
             return made(control, changed)

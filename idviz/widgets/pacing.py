@@ -1,4 +1,4 @@
-"""A slow callback must not queue up: while it runs, newer requests replace older ones."""
+"""Many requests, little work: while a picture is drawn, newer requests replace older ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 
 class Pacer:
-    """Runs ``work`` a moment after :meth:`ask`, once for however many times it was asked meanwhile.
+    """Runs ``work`` once, ``wait`` seconds after :meth:`ask`, however often it was asked in between.
 
-    A kernel handles one message after the other. If each slider message drew a picture at once, thirty of them
-    would be thirty pictures, long after the hand has stopped. So a message only says that there is something to do;
-    the work starts ``wait`` seconds later, when the messages that arrived during the last picture have been read.
-    Without a running event loop (plain Python) the work is done at once.
+    A kernel handles one message after the other. If each message of a slider drew a picture at once, thirty messages
+    would mean thirty pictures, long after the hand has stopped. So a message only notes that there is something to do,
+    and the work starts when the messages that arrived during the last picture have been read. Without a running event
+    loop (plain Python) the work is done at once.
 
-    JupyterLab sends widget messages to a subshell, a thread with an event loop of its own, hence the lock.
+    JupyterLab sends widget messages to a subshell: a thread with an event loop of its own. Hence the lock.
     """
 
     def __init__(self, work: Callable[[], None], wait: float = 0.012):
@@ -26,6 +26,7 @@ class Pacer:
         self._timers: dict[asyncio.AbstractEventLoop, asyncio.TimerHandle] = {}
 
     def ask(self) -> None:
+        """Note that there is something to do."""
         with self.lock:
             self._asked = True
             try:
@@ -42,13 +43,13 @@ class Pacer:
             self.flush()
 
     def flush(self) -> None:
-        """Do now what was asked for, if anything was."""
+        """Do at once what was asked for, if anything was."""
         with self.lock:
             if self._asked:
                 self._asked = False
                 self.work()
 
     def drop(self) -> None:
-        """Forget what was asked for: something newer has been done directly."""
+        """Forget what was asked for, because something newer has been done directly."""
         with self.lock:
             self._asked = False

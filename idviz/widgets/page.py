@@ -1,17 +1,17 @@
-"""The widget's words and looks: plain HTML and one style sheet, which reaches only its own classes."""
+"""The words of a page as plain HTML, and one style sheet whose rules reach only its own classes."""
 
 from __future__ import annotations
 
-import base64
 import html
 import os
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from idviz.explore import export
 from idviz.explore.base import Explorable, Formula, NotebookLink
-from idviz.words import file_size
+from idviz.words import capital, file_size
 
-# Colours come from JupyterLab's theme, so that words are readable in light and dark; accents are the house palette.
+# Words have the colours of JupyterLab's theme, readable in light and dark; the accents are our own palette.
 STYLE = """<style>
 .idviz-view{--idviz-line:var(--jp-border-color2,#d9d9d9);--idviz-soft:var(--jp-layout-color2,#f5f5f5);
  --idviz-ink:var(--jp-ui-font-color1,#222);--idviz-grey:var(--jp-ui-font-color2,#666);--idviz-accent:#0072B2;
@@ -93,6 +93,7 @@ STYLE = """<style>
 
 
 def header(explorable: Explorable) -> str:
+    """The style sheet, title, question and folded prose."""
     escape = html.escape
     return (
         f'{STYLE}<h3 class="idviz-title">{escape(explorable.title)}</h3>'
@@ -102,36 +103,39 @@ def header(explorable: Explorable) -> str:
 
 
 def caption(text: str) -> str:
-    """The live caption; screen readers hear it when they are idle."""
+    """The live caption; a screen reader reads it when it has nothing else to read."""
     return f'<h4>What you see</h4><p role="status" aria-live="polite">{html.escape(text)}</p>'
 
 
 def problem(text: str) -> str:
-    return f'<p class="idviz-problem" role="alert">{html.escape(text[0].upper() + text[1:])}</p>' if text else ""
+    """A message that something was refused or failed; nothing for an empty text."""
+    return f'<p class="idviz-problem" role="alert">{html.escape(capital(text))}</p>' if text else ""
 
 
 def warnings(texts: Sequence[str]) -> str:
+    """The warnings of a result."""
     return "".join(f'<p class="idviz-warning" role="status">{html.escape(text)}</p>' for text in texts)
 
 
 def look_for(text: str) -> str:
+    """What to look for after a Try-this button; nothing for an empty text."""
     return f'<p class="idviz-look" role="status">{html.escape(text)}</p>' if text else ""
 
 
 def formula(equation: Formula) -> tuple[str, str]:
-    """Symbols and numbers, apart, so that a slider typesets only the second again."""
+    """Symbols and numbers, in two pieces: a moved slider typesets only the numbers again."""
     head = f'<h4 class="idviz-head">The formula · {html.escape(equation.tag)}</h4>'
     return f"{head}$$\\displaystyle {equation.symbols}$$", f"$$\\displaystyle {equation.numbers}$$"
 
 
 def texts(parts: Sequence[str], paper: str) -> str:
-    """Weights on tokens, side by side where there is room, on the picture's paper whatever the page's theme."""
+    """Weights on tokens, side by side where there is room, on paper of the picture's colour in any theme."""
     cards = "".join(f'<div style="background:{paper}">{part}</div>' for part in parts)
     return f'<div class="idviz-texts">{cards}</div>' if cards else ""
 
 
 def place(link: NotebookLink) -> str:
-    """Where the course explains this; a plain mention when this very notebook is the place."""
+    """Where the course explains the page: a link, or a plain mention in that very notebook."""
     section = html.escape(link.section)
     here = PurePosixPath(os.environ.get("JPY_SESSION_NAME", "")).stem
     if here == link.notebook:
@@ -141,19 +145,17 @@ def place(link: NotebookLink) -> str:
 
 
 def data_link(name: str, data: bytes, kind: str) -> str:
-    """A download link that carries the file itself: no server, no request."""
-    size = file_size(len(data))
-    uri = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-    return f'<a class="idviz-ready" download="{html.escape(name, quote=True)}" href="{uri}">↓ {name} · {size}</a>'
+    """A download link that contains the file itself."""
+    size, address = file_size(len(data)), export.data_url(data, kind)
+    return f'<a class="idviz-ready" download="{html.escape(name, quote=True)}" href="{address}">↓ {name} · {size}</a>'
 
 
 def static(explorable: Explorable, picture: bytes, text: str) -> str:
-    """What a page without a kernel shows: the picture with its caption, and where the moving one is."""
-    data = base64.b64encode(picture).decode("ascii")
+    """What a page without a kernel shows: the picture, its caption, and where to find the live one."""
     escape = html.escape
     return (
         f'<figure class="idviz-still" style="margin:1em 0;max-width:816px"><img alt="{escape(text, quote=True)}" '
-        f'style="max-width:100%;height:auto" src="data:image/png;base64,{data}">'
+        f'style="max-width:100%;height:auto" src="{export.data_url(picture)}">'
         f"<figcaption><strong>{escape(explorable.title)}.</strong> {escape(text)} "
-        f"(A still picture: in a running notebook it has sliders.)</figcaption></figure>"
+        f"(A still picture; in a running notebook, it has sliders.)</figcaption></figure>"
     )

@@ -1,4 +1,4 @@
-"""Play: steps the control that stands for time through at most a hundred instants, from wherever the slider is."""
+"""The Play button: moves the time slider through at most a hundred instants, from wherever it is."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MILLISECONDS = 120
 
 
 class Player:
-    """An ipywidgets ``Play`` over the numbers of the instants; the live slider takes part in both directions.
+    """An ipywidgets ``Play`` that counts through the instants, coupled with the slider in both directions.
 
-    The mapping is done in the kernel, because ``Play`` counts in whole numbers and a linear link in the browser would
-    miss the last instant wherever the steps do not divide the range.
+    The kernel turns a count into an instant. A link in the browser could only multiply the count by a whole step, and
+    would miss the last instant wherever the step does not divide the range.
     """
 
     def __init__(self, explorable: Explorable, slider: SliderInput):
@@ -30,13 +30,13 @@ class Player:
         self.widget.add_class("idviz-play")
         self._quiet = False
 
-    def _tick(self, change) -> None:
+    def _tick(self, change: dict[str, Any]) -> None:
         if not self._quiet and change["new"] < len(self.frames):
             self.slider.widget.value = self.frames[change["new"]]
 
     def follow(self, values: Mapping[str, Any]) -> None:
-        """Bring the instants and Play's position in step with the values, after anybody else moved the slider."""
-        now = values[self.explorable.time]
+        """Bring the instants and the position of Play in step with the values."""
+        now = values[self.slider.control.name]
         low, high = self.slider.control.limits(values)
         self.widget.disabled = self.slider.widget.disabled
         at = self.widget.value

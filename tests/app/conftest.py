@@ -1,13 +1,7 @@
-"""The app's modules are importable as they are when Streamlit runs them."""
+"""No film is drawn beside the pages that these tests open: it would take half of the machine, and nobody looks."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from app.film import STUDIO
 
-from idviz.folders import app_folder
-
-HERE = Path(__file__).parent
-for folder in (str(HERE), str(app_folder().parent)):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+STUDIO.close()

@@ -8,27 +8,22 @@ import threading
 import time
 
 import pytest
-from fake import FAKE
 from PIL import Image
 
-from app.drawing import VIEWS, View, ViewCache, fingerprint, make_view, view_now
+from app.drawing import VIEWS, PageView, ViewCache, fingerprint, make_view, view_now
 from app.film import Studio, batch, coarse_to_fine, film_key, new_film
 from idviz.explore.base import Formula
 from idviz.figures.style import Look
 from idviz.samples.files import Uploaded
+from tests.helpers.fake import FAKE
+from tests.helpers.waiting import until
 
 LIGHT = Look()
+LONG = FAKE.resolve(signal="long")
 
 
-def a_view(size: int) -> View:
-    return View(b"x" * size, "caption", Formula("E1", "a", "b"), (), ())
-
-
-def until(condition, seconds: float = 120.0):  # only a machine that is stuck takes so long
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.005)
+def a_view(size: int) -> PageView:
+    return PageView(b"x" * size, "caption", Formula("E1", "a", "b"), (), ())
 
 
 def test_fingerprint_sees_every_part():
@@ -68,22 +63,22 @@ def test_view_is_cached_and_is_what_a_fresh_drawing_gives():
 
 def test_threads_get_the_pictures_they_asked_for():
     expected = {order: make_view(LIGHT.prepare(), FAKE, FAKE.resolve(order=order), LIGHT) for order in range(20, 26)}
-    found = {}
+    views = {}
 
     def ask(order):
-        found[order] = view_now(FAKE, FAKE.resolve(order=order), LIGHT).result(60)
+        views[order] = view_now(FAKE, FAKE.resolve(order=order), LIGHT).result(60)
 
     threads = [threading.Thread(target=ask, args=(order,)) for order in expected]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == expected
+    assert views == expected
 
 
 def test_a_refused_value_is_a_value_error():
-    with pytest.raises(ValueError, match="can't be drawn"):
-        view_now(FAKE, FAKE.resolve(kind="refused"), LIGHT).result(30)
+    with pytest.raises(ValueError, match="refused here"):
+        view_now(FAKE, FAKE.resolve(order=13), LIGHT).result(30)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 48, 49, 200])
@@ -95,16 +90,16 @@ def test_coarse_to_fine_visits_each_once(count):
 
 
 def test_a_film_does_not_depend_on_the_present_instant():
-    early, late = FAKE.resolve(instant=7), FAKE.resolve(instant=190)
+    early, late = {**LONG, "instant": 7}, {**LONG, "instant": 190}
     assert film_key(FAKE, early, LIGHT) == film_key(FAKE, late, LIGHT)
     assert new_film(FAKE, early, LIGHT).instants == new_film(FAKE, late, LIGHT).instants
     assert len(new_film(FAKE, early, LIGHT).instants) == 48
-    assert film_key(FAKE, FAKE.resolve(order=5), LIGHT) != film_key(FAKE, early, LIGHT)
+    assert film_key(FAKE, {**early, "order": 5}, LIGHT) != film_key(FAKE, early, LIGHT)
 
 
 def test_studio_draws_a_film_to_its_end():
     studio = Studio(idle=0.0, patience=600.0)  # nobody asks again while it draws, however slow the machine
-    values = FAKE.resolve(order=31)
+    values = {**LONG, "order": 31}
     film = studio.ask("me", FAKE, values, LIGHT)
     until(lambda: film.complete or film.error)
     assert film.error is None and len(film.pngs()) == 48
@@ -154,14 +149,14 @@ def test_studio_waits_for_a_busy_page():
 
 def test_a_film_that_fails_says_so_and_ends():
     studio = Studio(idle=0.0)
-    film = studio.ask("me", FAKE, FAKE.resolve(kind="refused"), LIGHT)
+    film = studio.ask("me", FAKE, FAKE.resolve(order=13), LIGHT)
     until(lambda: film.error is not None)
-    assert "can't be drawn" in film.error
+    assert "refused here" in film.error
     assert studio.wanted() is None
 
 
 def test_batch_sends_only_what_is_lacking():
-    film = new_film(FAKE, FAKE.resolve(), LIGHT)
+    film = new_film(FAKE, LONG, LIGHT)
     for instant in film.instants[:20]:
         film.frames[instant] = a_view(10)
     assert [at for at, _ in batch(film, film.instants[:3], most=8)] == list(film.instants[3:11])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
-from app_part import messages, no_fault, part
 from streamlit.testing.v1 import AppTest
 
+from app import drawing
 from idviz import explore
 from idviz.explore.controls import Choice, Slider, TextInput
 from idviz.folders import app_folder
+from tests.helpers.app_page import messages, no_fault, part
 
 pytestmark = pytest.mark.slow
 SLUGS = explore.slugs()
@@ -71,24 +73,16 @@ def test_page(slug):
     assert at.query_params == {}
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_bad_parameters_are_messages(slug):
-    view = explore.explorable(slug)
-    normal = len(messages(open_page(slug)))
-    for control in view.controls:
-        if isinstance(control, Slider):
-            bad = [text for text in BAD_NUMBERS if not accepted(view, control, text)]
-        elif isinstance(control, Choice):
-            bad = ["nonsense"]
-        elif isinstance(control, TextInput):
-            bad = ["x" * 100_000]
-        else:
-            continue
-        for text in bad:
-            at = open_page(slug, **{control.name: text})
-            no_fault(at)
-            assert len(messages(at)) > normal, (control.name, text[:20])
-            assert part(at, "player")["png"]
+def rounds(columns: list[list[tuple[str, str]]]) -> list[dict[str, str]]:
+    """Queries that together hold every (name, value) of every column, each with at most one from a column."""
+    return [dict(filter(None, row)) for row in zip_longest(*columns)]
+
+
+def bad_values(view, control) -> list[str]:
+    """What a URL may hold for the control and must not."""
+    if isinstance(control, Slider):
+        return [text for text in BAD_NUMBERS if not accepted(view, control, text)]
+    return ["nonsense"] if isinstance(control, Choice) else ["x" * 100_000] if isinstance(control, TextInput) else []
 
 
 def accepted(view, control, text) -> bool:
@@ -100,26 +94,45 @@ def accepted(view, control, text) -> bool:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_extremes_are_pictures_or_messages(slug):
-    """The smallest and the largest value of each control, order 1 and one-sample cases among them."""
+def test_bad_parameters_are_messages(slug):
+    """Every control refuses its first bad value in one link, its second in the next, and so on."""
     view = explore.explorable(slug)
-    for control in view.controls:
-        if isinstance(control, Slider):
-            ends = [control.format(limit) for limit in control.limits(view.resolve())]
-        elif isinstance(control, Choice):
-            ends = [option for option, _ in control.options]
-        elif isinstance(control, TextInput):
-            ends = ["a", "👩‍🔬 שלום", "x" * control.max_length]
-        else:
-            continue
-        for end in ends:
-            at = open_page(slug, **{control.name: end})
-            no_fault(at)
-            assert part(at, "player")["png"], (control.name, end[:20])
+    normal = len(messages(open_page(slug)))
+    columns = [[(control.name, text) for text in bad_values(view, control)] for control in view.controls]
+    for query in rounds(columns):
+        at = open_page(slug, **query)
+        no_fault(at)
+        problems = view.from_query(query)[1]
+        assert len(problems) == len(query) and set(problems) <= set(messages(at)), query
+        assert len(messages(at)) >= normal + len(problems)
+        assert part(at, "player")["png"]
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_every_try_this(slug):
+def test_extremes_are_pictures_or_messages(slug):
+    """The smallest values of all sliders, order 1 and one-sample cases among them, the largest, all choices, odd texts.
+
+    Each of them alone, without a front end, is in ``tests/explore/test_contract.py``.
+    """
+    view = explore.explorable(slug)
+    sliders: list[list[tuple[str, str]]] = []
+    others: list[dict[str, str]] = []
+    for control in view.controls:
+        if isinstance(control, Slider):
+            sliders.append([(control.name, control.format(limit)) for limit in control.limits(view.resolve())])
+        elif isinstance(control, Choice):
+            others += [{control.name: option} for option, _ in control.options if option != control.initial({})]
+        elif isinstance(control, TextInput):
+            others += [{control.name: text} for text in ("a", "👩‍🔬 שלום", "x" * control.max_length)]
+    for query in rounds(sliders) + others:
+        at = open_page(slug, **query)
+        no_fault(at)
+        assert part(at, "player")["png"], str(query)[:80]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_try_this_and_the_same_page_again(slug, monkeypatch):
+    """Nothing that is cached is changed by drawing other settings in between."""
     view = explore.explorable(slug)
     at = open_page(slug)
     before = part(at, "player")["png"]
@@ -131,20 +144,9 @@ def test_every_try_this(slug):
         assert at.query_params == view.to_query(view.resolve(**item.values))
         if view.resolve(**item.values) != view.resolve():
             assert part(at, "player")["png"] != before
-
-
-@pytest.mark.parametrize("slug", SLUGS)
-def test_a_repeated_page_is_the_same_page(slug):
-    """Nothing that is cached is changed by drawing other settings in between."""
-    first = open_page(slug)
-    for item in explore.explorable(slug).try_this:
-        open_page(slug, **explore.explorable(slug).to_query(explore.explorable(slug).resolve(**item.values)))
-    from app.drawing import VIEWS
-
-    cached = part(first, "player")["png"]
-    assert part(open_page(slug), "player")["png"] == cached
-    VIEWS.clear()
-    assert part(open_page(slug), "player")["png"] == cached
+    assert part(open_page(slug), "player")["png"] == before
+    monkeypatch.setattr(drawing, "VIEWS", drawing.ViewCache())
+    assert part(open_page(slug), "player")["png"] == before
 
 
 def test_app_files_name_no_other_machine():

@@ -1,25 +1,25 @@
-"""Slow work on a page: it says how far it is, goes on over reruns, ends when nobody waits, holds up no other page."""
+"""Slow work on a page: it reports progress, survives reruns, ends when nobody waits, and holds up no other page."""
 
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from fake import FAKE
 
 from app import render
 from app.drawing import Progress, Stopped, Work, view_now
 from idviz.figures.style import Look
+from tests.helpers.fake import FAKE
+from tests.helpers.waiting import until
 
 LIGHT = Look()
 
 
 class Slow:
-    """An explorable whose compute waits, step by step, until it is let go on."""
+    """An explorable whose compute waits, step by step, until ``go`` is set."""
 
     def __init__(self):
         self.began = self.ended = 0
@@ -47,16 +47,7 @@ def slow():
 @pytest.fixture
 def session(monkeypatch):
     """A session without a browser."""
-    found = {}
-    monkeypatch.setattr(render, "st", SimpleNamespace(session_state=found))
-    return found
-
-
-def until(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    monkeypatch.setattr(render, "st", SimpleNamespace(session_state={}))
 
 
 def test_progress_is_a_share_and_raises_once_stopped():
@@ -112,6 +103,6 @@ def test_stopping_goes_back_to_the_picture_in_sight(slow, session):
 
 def test_a_refusal_is_still_a_message(slow):
     slow.go.set()
-    values = slow.explorable.resolve(kind="refused")
-    with pytest.raises(ValueError, match="can't be drawn"):
+    values = slow.explorable.resolve(order=13)
+    with pytest.raises(ValueError, match="refused here"):
         view_now(slow.explorable, values, LIGHT, Progress()).result(20)

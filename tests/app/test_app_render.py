@@ -1,20 +1,25 @@
-"""The one render function, on a small explorable with a control of each kind."""
+"""The one render function, on a small explorable with a control of every kind."""
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from pathlib import Path
 
 import pytest
-from app_part import control, messages, no_fault, part
-from fake import FAKE
 from streamlit.testing.v1 import AppTest
 
-APP = str(Path(__file__).with_name("fake_app.py"))
+from tests.helpers import fake
+from tests.helpers.app_page import control, messages, no_fault, part
+from tests.helpers.fake import FAKE
+
+APP = Path(fake.__file__).with_name("fake_app.py")
+REFUSED = "Order 13 is refused here; choose another from 1 to 64."
 pytestmark = pytest.mark.slow
 
 
 def open_page(**query: str) -> AppTest:
-    at = AppTest.from_file(APP, default_timeout=30)
+    at = AppTest.from_file(str(APP), default_timeout=30)
     for name, value in query.items():
         at.query_params[name] = value
     return at.run()
@@ -27,12 +32,12 @@ def test_first_screen():
     assert (
         part(at, "player")["caption"]
         == part(at, "caption")["caption"]
-        == "A curve of 200 samples. Its text is 'a word'."
+        == "Order 8 at instant 40. It says “<some words>”."
     )
-    assert part(at, "player")["time"]["value"] == 200
+    assert part(at, "player")["time"]["value"] == 40
     assert {button.label for button in at.get("download_button")} == {"PNG", "SVG", "CSV", "JSON", "GIF"}
     assert [button.label for button in at.button] == [item.label for item in FAKE.try_this]
-    assert any("weights" in element.proto.body for element in at.get("html"))
+    assert any("weights of the letters" in element.proto.body for element in at.get("html"))
     assert at.query_params == {}
 
 
@@ -43,23 +48,23 @@ def test_a_change_reaches_picture_caption_formula_and_url():
     no_fault(at)
     assert part(at, "player")["png"] != before
     assert at.query_params == {"order": "9"}
-    control(at, "order").set_value(4).run()
+    control(at, "order").set_value(8).run()
     assert part(at, "player")["png"] == before
     assert at.query_params == {}
 
 
 def test_the_url_restores_the_view():
-    at = open_page(kind="long", order="9", instant="300", text="hi there")
+    at = open_page(signal="long", order="9", instant="300", words="hi there")
     no_fault(at)
-    assert control(at, "kind").value == "long"
+    assert control(at, "signal").value == "long"
     assert control(at, "order").value == 9
-    assert control(at, "text").value == "hi there"
+    assert control(at, "words").value == "hi there"
     assert part(at, "player")["time"]["value"] == 300
-    assert at.query_params == {"kind": "long", "order": "9", "instant": "300", "text": "hi there"}
+    assert at.query_params == {"signal": "long", "order": "9", "instant": "300", "words": "hi there"}
 
 
 def test_parameters_of_other_pages_are_dropped():
-    at = open_page(order="9", signal="eeg", nonsense="1")
+    at = open_page(order="9", position="3", nonsense="1")
     assert at.query_params == {"order": "9"}
 
 
@@ -75,81 +80,81 @@ def test_a_bad_order_in_the_url_is_a_message(order):
 
 @pytest.mark.parametrize(("text", "said"), [("x" * 100_000, "100,000 characters"), ("", "empty"), (" \n", "empty")])
 def test_bad_text_in_the_url_is_a_message(text, said):
-    at = open_page(text=text)
+    at = open_page(words=text)
     no_fault(at)
     assert any(said in message for message in messages(at))
 
 
 @pytest.mark.parametrize("text", ["שלום עולם", "👩‍🔬🧪", "<script>alert(1)</script>", "$x$ **b**"])
 def test_odd_text_is_shown_as_it_is(text):
-    at = open_page(text=text)
+    at = open_page(words=text)
     no_fault(at)
-    assert repr(text) in part(at, "caption")["caption"]
+    assert f"“{text}”" in part(at, "caption")["caption"]
     assert not any("<script" in element.proto.body for element in at.get("html"))
 
 
 def test_an_unusable_text_keeps_the_old_picture_and_what_was_typed():
     at = open_page()
-    control(at, "text").set_value("hello").run()
+    control(at, "words").set_value("hello").run()
     before = part(at, "player")["png"], part(at, "caption")["caption"]
-    control(at, "text").set_value("   ").run()
+    control(at, "words").set_value("   ").run()
     no_fault(at)
-    assert any("Text is empty" in message for message in messages(at))
+    assert any("Words is empty" in message for message in messages(at))
     assert (part(at, "player")["png"], part(at, "caption")["caption"]) == before
-    assert control(at, "text").value == "   "
+    assert control(at, "words").value == "   "
     control(at, "order").set_value(5).run()  # the rest goes on working, the message stays
-    assert any("Text is empty" in message for message in messages(at))
-    control(at, "text").set_value("fine").run()
+    assert any("Words is empty" in message for message in messages(at))
+    control(at, "words").set_value("fine").run()
     assert messages(at) == []
 
 
 def test_a_refusing_compute_keeps_the_old_picture():
     at = open_page(order="9")
     before = part(at, "player")["png"]
-    control(at, "kind").set_value("refused").run()
+    control(at, "order").set_value(13).run()
     no_fault(at)
-    assert "This kind can't be drawn at all." in messages(at)
+    assert REFUSED in messages(at)
     assert part(at, "player")["png"] == before
     assert at.query_params == {"order": "9"}  # the link gives what is in sight
-    control(at, "kind").set_value("sine").run()
+    control(at, "order").set_value(9).run()
     assert messages(at) == []
 
 
 def test_a_refusing_compute_from_the_url_shows_the_defaults():
-    at = open_page(kind="refused")
+    at = open_page(order="13")
     no_fault(at)
-    assert "This kind can't be drawn at all." in messages(at)
+    assert REFUSED in messages(at)
     assert part(at, "player")["png"] == part(open_page(), "player")["png"]
 
 
 def test_one_possible_value_is_a_disabled_slider():
-    at = open_page(kind="single")
+    at = open_page(signal="one")
     no_fault(at)
     assert control(at, "order").disabled
-    assert any("Only 1 cycle is possible here." in caption.value for caption in at.caption)
+    assert any("Only 1 number is possible here." in caption.value for caption in at.caption)
     assert part(at, "player")["time"]["why"] == "Instant: only 1 sample is possible here."
 
 
 def test_the_end_of_a_signal_stays_its_end():
     at = open_page()
-    control(at, "kind").set_value("long").run()
+    control(at, "signal").set_value("long").run()
     assert part(at, "player")["time"]["value"] == 400
-    at = open_page(kind="long", instant="300")
-    control(at, "kind").set_value("sine").run()
-    assert part(at, "player")["time"]["value"] == 200
+    at = open_page(signal="long", instant="300")
+    control(at, "signal").set_value("wave").run()
+    assert part(at, "player")["time"]["value"] == 40
     assert any("Instant must be" in message for message in messages(at))
 
 
-@pytest.mark.parametrize("index", range(3))
+@pytest.mark.parametrize("index", range(3))  # the fourth is there for its warning
 def test_try_this(index):
-    at = open_page(text="changed before")
+    at = open_page(words="changed before")
     item = FAKE.try_this[index]
     at.button(key=f"fake.try.{index}").click().run()
     no_fault(at)
     assert messages(at) == []
     assert item.look_for in [info.value for info in at.info]
     assert at.query_params == FAKE.to_query(FAKE.resolve(**item.values))
-    control(at, "kind").set_value("refused").run()
+    control(at, "signal").set_value("wave" if "signal" in item.values else "long").run()
     assert len(at.info) == 0
 
 
@@ -160,33 +165,28 @@ def test_uploads():
     no_fault(at)
     good = part(at, "player")["png"]
     assert good != before
-    assert control(at, "scale").disabled
-    assert any("A file has its own scale." in caption.value for caption in at.caption)
+    assert control(at, "rate").disabled
+    assert any("A file has its own rate." in caption.value for caption in at.caption)
     control(at, "file").upload("binary.csv", bytes(range(256)), "text/csv").run()
     no_fault(at)
     assert "File 'binary.csv' is not a column of numbers." in messages(at)
     assert part(at, "player")["png"] == good
     at.button(key="fake.try.0").click().run()  # takes the file away too
     assert messages(at) == []
-    assert not control(at, "scale").disabled
+    assert not control(at, "rate").disabled
 
 
 def test_warnings_of_a_result_are_shown():
-    assert "Order 7 is only a test warning." in messages(open_page(order="7"))
+    assert "The order is large." in messages(open_page(order="60"))
 
 
 def test_a_fault_of_ours_is_a_message_not_a_traceback(monkeypatch):
     def broken(**values):
         raise KeyError("boom")
 
-    monkeypatch.setattr("drawing.VIEWS.get", lambda key: None)
-    object.__setattr__(FAKE, "compute", broken)
-    try:
-        at = open_page()
-    finally:
-        from fake import compute
-
-        object.__setattr__(FAKE, "compute", compute)
+    monkeypatch.setattr("app.drawing.VIEWS.get", lambda key: None)
+    monkeypatch.setattr(fake, "FAKE", fake.make(compute=broken))
+    at = open_page()
     assert not at.exception
     assert any("fault of ours" in message for message in messages(at))
     assert not any("boom" in message for message in messages(at))
@@ -196,20 +196,15 @@ def test_two_visitors_do_not_share_settings():
     one, other = open_page(), open_page()
     control(one, "order").set_value(20).run()
     other.run()
-    assert control(other, "order").value == 4
+    assert control(other, "order").value == 8
     assert part(one, "player")["png"] != part(other, "player")["png"]
 
 
 def test_slow_work_ends_in_its_picture(monkeypatch):
-    import dataclasses
-    import time
-
-    import fake
-
     def slow(**values):
         if values["order"] == 51:
             time.sleep(0.9)
-        return fake.compute(**values)
+        return FAKE.compute(**values)
 
     monkeypatch.setattr(fake, "FAKE", dataclasses.replace(FAKE, compute=slow, time=None))
     at = open_page(order="51")
@@ -220,18 +215,18 @@ def test_slow_work_ends_in_its_picture(monkeypatch):
     assert "GIF" not in [button.label for button in at.get("download_button")]
 
 
-@pytest.mark.parametrize("query", [{}, {"kind": "long", "order": "9", "scale": "2", "text": "hi"}])
+@pytest.mark.parametrize("query", [{}, {"signal": "long", "order": "9", "rate": "2", "words": "hi"}])
 def test_widgets_show_the_values_of_the_picture_in_every_run(query):
     """A run may be overtaken by the next before the browser has seen it: each must carry the values by itself."""
     at = open_page(**query)
     for _ in range(3):
         values = FAKE.from_query(query)[0]
-        for name in ("kind", "order", "scale", "text"):
+        for name in ("signal", "order", "rate", "words"):
             widget = control(at, name)
             assert widget.value == values[name]
             default = widget.proto.default
-            sent = default[0] if name in ("order", "scale") else default
-            assert sent == (["sine", "long"].index(values[name]) if name == "kind" else values[name])
+            sent = default[0] if name in ("order", "rate") else default
+            assert sent == (["wave", "long"].index(values[name]) if name == "signal" else values[name])
             assert not widget.proto.set_value
         at.run()
     at.button(key="fake.try.0").click().run()

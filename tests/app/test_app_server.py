@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import time
-import urllib.request
 
 import pytest
 
-from idviz.cli.app_server import SERVER_FLAGS, command, free_port, open_when_ready
+from idviz.cli.app_server import SERVER_FLAGS, command, open_when_ready
+from idviz.cli.ports import free_port
 from idviz.folders import app_folder
+from tests.helpers.servers import served_app
 
 
 def test_app_folder_has_main():
@@ -35,25 +34,9 @@ def test_command_refuses_a_bad_port(port):
 
 @pytest.mark.slow
 def test_start_up_log_is_clean(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     log = tmp_path / "log.txt"
-    with log.open("wb") as out:
-        server = subprocess.Popen(command(port), stdout=out, stderr=subprocess.STDOUT, cwd=tmp_path)
-        try:
-            deadline = time.monotonic() + 60
-            while True:
-                try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1) as answer:
-                        assert answer.status == 200
-                        break
-                except OSError:
-                    assert server.poll() is None and time.monotonic() < deadline, log.read_text()
-                    time.sleep(0.1)
-        finally:
-            server.terminate()
-            server.wait(20)
+    with served_app(log):
+        pass
     text = log.read_text()
     for word in ("Warning", "WARNING", "Error", "ERROR", "Traceback", "External URL", "Network URL", "deprecat"):
         assert word not in text, text
@@ -64,8 +47,7 @@ def test_a_free_port_is_one_that_nobody_listens_to():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        found = free_port(port)
-        assert found > port
+        assert free_port(port) > port
         with pytest.raises(ValueError, match=f"no port from {port} to {port} is free"):
             free_port(port, tries=1)
 

@@ -1,14 +1,14 @@
-"""Weights on the text in the app: plain where they only tell, a component where a click sets a control."""
+"""Weights on the text in the app: plain HTML, or a component where a click sets a control."""
 
 from __future__ import annotations
 
 import numpy as np
-from app_part import no_fault, part
 from streamlit.testing.v1 import AppTest
 
 from app import tokens
 from idviz.explore.base import TokenView
 from idviz.explore.tokens import token_html
+from tests.helpers.app_page import no_fault, part
 
 PIECE = token_html(TokenView(("a", " b"), np.array([0.5, np.nan]), 0, "weights", control="position"))
 PLAIN = token_html(TokenView(("a", " b"), np.array([0.5, np.nan]), 0, "weights"))

@@ -1,13 +1,12 @@
 """One headless Chromium for all browser tests; they are skipped, with a message, on a machine that has none.
 
-Every page records what it logs and asks for, so that a test can end with ``quiet(page)``.
+Every page records its errors and requests, so that a test can end with ``quiet(page)``.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import socket
 from urllib.parse import urlsplit
 
 import pytest
@@ -69,7 +68,7 @@ def page(new_page):
 
 
 def watch(page) -> None:
-    """Keep what the page logs as an error (``page.idviz_errors``) and where it asks (``page.idviz_outside``)."""
+    """Record the page's errors (``page.idviz_errors``) and its requests outside (``page.idviz_outside``)."""
     page.idviz_errors = []
     page.idviz_outside = []
     page.on("console", lambda message: _hear(page, message))
@@ -79,7 +78,7 @@ def watch(page) -> None:
 
 
 def _hear(page, message) -> None:
-    # Opened below a page's path, Streamlit's own script looks for the server there first, and the browser logs the 404.
+    # On a page's own path, Streamlit's script first looks for the server below that path, and the browser logs the 404.
     if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
         page.idviz_errors.append(message.text)
 
@@ -92,22 +91,10 @@ def _note(page, url: str) -> None:
 
 @pytest.fixture
 def quiet():
-    """A function that asserts: this page logged no error and asked nobody outside of this machine."""
+    """A function that asserts: this page logged no error, and sent no request outside of this machine."""
 
     def check(page) -> None:
         assert page.idviz_errors == []
         assert page.idviz_outside == []
 
     return check
-
-
-@pytest.fixture(scope="session")
-def free_port():
-    """A function that finds a port on which nobody listens now."""
-
-    def find() -> int:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return probe.getsockname()[1]
-
-    return find

@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import subprocess
-import time
-import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,8 +12,8 @@ import pytest
 from PIL import Image
 
 from idviz import explore
-from idviz.cli.app_server import command
 from idviz.explore.controls import Slider
+from tests.helpers.servers import served_app
 
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -25,30 +22,17 @@ WAIT = 60_000  # milliseconds: the first picture of a trained model loads PyTorc
 
 
 @pytest.fixture(scope="module")
-def app(browser, free_port, tmp_path_factory):
+def app(browser, tmp_path_factory):
     """The address of a running app; afterwards its log must be clean."""
-    port = free_port()
     log = tmp_path_factory.mktemp("app") / "log.txt"
-    with log.open("wb") as out:
-        server = subprocess.Popen(command(port), stdout=out, stderr=subprocess.STDOUT, cwd=log.parent)
-        address = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < deadline, log.read_text()
-                time.sleep(0.1)
+    with served_app(log) as address:
         yield address
-        server.terminate()
-        server.wait(20)
     text = LEFT_EARLY.sub("", log.read_text())
     for word in ("Traceback", "Error", "Warning", "WARNING", "deprecat"):
         assert word not in text, text
 
 
-# Streamlit's own complaint where a browser goes away before its connection is accepted; nobody is there to see it
+# Streamlit's own complaint about a browser that leaves before its connection is accepted; nobody is there to see it.
 LEFT_EARLY = re.compile(
     r"Exception in ASGI application\nTraceback \(most recent call last\):\n(?:.*\n)*?"
     r"starlette\.websockets\.WebSocketDisconnected: Cannot call .*\n"
@@ -56,7 +40,7 @@ LEFT_EARLY = re.compile(
 
 
 def open_page(page, address: str):
-    """Open it and wait until its picture or, on a page without one, its title is there."""
+    """Open the address, and wait for the picture or, on a page without one, for the title."""
     page.goto(address)
     expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=WAIT)
     if urlsplit(address).path.strip("/") in explore.slugs():
@@ -77,6 +61,11 @@ def picture_is_drawn(page) -> None:
         }""",
         timeout=WAIT,
     )
+
+
+def idle(page) -> None:
+    """Wait until no run of the page's script goes on."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=WAIT)
 
 
 def parameters(page) -> dict[str, str]:
@@ -130,7 +119,7 @@ def test_the_back_button_goes_back(page, app, quiet):
     slider = page.get_by_role("slider", name=re.compile("Order"))
     start = int(slider.input_value())
     for step in (1, 2):  # one after the other: each becomes an entry in the browser's history once its run is over
-        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=WAIT)
+        idle(page)
         slider.focus()
         page.keyboard.press("ArrowRight")
         expect(slider.first).to_have_value(str(start + step), timeout=WAIT)
@@ -164,7 +153,7 @@ def test_dragging_swaps_frames_without_the_server(page, app, quiet):
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] - 8, y)
     page.mouse.down()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    idle(page)
     count, seen, captions = len(sent), set(), set()
     for step in range(1, 13):
         page.mouse.move(box["x"] + box["width"] * (1 - step / 14), y)
@@ -257,11 +246,14 @@ def test_a_binary_file_as_csv_is_a_message(page, app, quiet, tmp_path):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_overflows(new_page, app, quiet, width):
-    page = new_page(width=width, height=900 if width > 640 else 844)
+    page = open_page(new_page(width=width, height=900 if width > 640 else 844), app)
+    schemes = [("light", (255, 255, 255)), ("dark", (14, 17, 23))]
     for name in PAGES:
-        page.emulate_media(color_scheme="light")
-        open_page(page, f"{app}/{name}")
-        for scheme, paper in (("light", (255, 255, 255)), ("dark", (14, 17, 23))):
+        if name and width == 390:  # its menu is folded away
+            open_page(page, f"{app}/{name}")
+        elif name:
+            follow_link(page, name)
+        for scheme, paper in schemes:
             page.emulate_media(color_scheme=scheme)
             if name != "about":
                 picture_has_paper(page, paper, narrow=width == 390 and name != "")
@@ -269,11 +261,21 @@ def test_nothing_overflows(new_page, app, quiet, width):
                 sliders_show_defaults(page, explore.explorable(name))
             wide = page.evaluate(OVERFLOW)
             assert wide == [], (name, width, scheme, wide)
+        schemes.reverse()  # the next page begins in the theme that is there
     quiet(page)
 
 
+def follow_link(page, name: str) -> None:
+    """Go to another page by the menu, and wait until nothing is left of the old one."""
+    idle(page)  # a click beside a run of the old page could be lost
+    page.locator(f'[data-testid=stSidebarNavLink][href$="/{name}"]').click()
+    title = explore.explorable(name).title if name in explore.slugs() else "About"
+    expect(page.get_by_role("heading", level=1)).to_have_text(title, timeout=WAIT)
+    idle(page)
+
+
 def sliders_show_defaults(page, view) -> None:
-    """After the runs that a new page goes through (layout, theme), the controls still say what the picture shows."""
+    """After the runs that a new page goes through (layout, theme), the controls still match the picture."""
     values = view.resolve()
     for control in view.controls:
         if isinstance(control, Slider) and control.main:
@@ -288,7 +290,7 @@ OVERFLOW = """() => {
     const wide = [];
     if (document.documentElement.scrollWidth > edge) wide.push('page');
     if (main.scrollWidth > main.clientWidth) wide.push('main');
-    for (const line of main.querySelectorAll('[class*=st-key-formula-] p')) {  // to scroll is only its last resort
+    for (const line of main.querySelectorAll('[class*=st-key-formula-] p')) {  // it scrolls only as a last resort
         if (line.scrollWidth > line.clientWidth + 1) wide.push('formula ' + line.scrollWidth);
     }
     const all = [...main.querySelectorAll('*')];
@@ -296,7 +298,7 @@ OVERFLOW = """() => {
     for (const element of [...all, ...inside]) {
         const box = element.getBoundingClientRect();
         if (box.width && box.height && (box.right > edge + 1 || box.left < -1)) {
-            // What lies in a box that scrolls by itself, or is hidden for the eye on purpose, is not out of place.
+            // In a box that scrolls by itself, or hidden on purpose, it is not out of place.
             const holder = element.closest('.idviz-box, [class*=st-key-formula-] p, .katex-mathml, [inert]');
             if (!holder) wide.push(element.tagName + '.' + element.className + ' ' + Math.round(box.right));
         }
@@ -311,13 +313,13 @@ def picture_has_paper(page, paper: tuple[int, int, int], narrow: bool) -> None:
         """([paper, narrow]) => {
             const main = document.querySelector('[data-testid=stMain]');
             const hosts = [...main.querySelectorAll('[data-testid=stBidiComponentIsolated]')];
-            const player = hosts.map(host => host.shadowRoot?.querySelector('.player img')).find(found => found);
+            const player = hosts.map(host => host.shadowRoot?.querySelector('.player img')).find(Boolean);
             const image = player ?? main.querySelector('[data-testid=stImage] img');
             if (!image || !image.complete || (player && (image.naturalWidth < 600) !== narrow)) return false;
             const canvas = new OffscreenCanvas(1, 1).getContext('2d');
             canvas.drawImage(image, 0, 0, 1, 1, 0, 0, 1, 1);
-            const found = canvas.getImageData(0, 0, 1, 1).data;
-            return paper.every((value, index) => Math.abs(value - found[index]) < 3);
+            const corner = canvas.getImageData(0, 0, 1, 1).data;
+            return paper.every((value, index) => Math.abs(value - corner[index]) < 3);
         }""",
         arg=[list(paper), narrow],
         timeout=WAIT,

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from idviz.cli import lab_server
+from tests.helpers.servers import free_port
 
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -73,7 +74,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory, browser, free_port):
+def lab(tmp_path_factory, browser):
     server = Lab(tmp_path_factory.mktemp("lab"), free_port())
     try:
         yield server.wait()

@@ -43,7 +43,7 @@ def package(tmp_path, monkeypatch, *, checkout, installed=True):
         names.mkdir()
         (names / "00_a.ipynb").write_text("first")
         (names / "00_a.py").write_text("twin")
-    monkeypatch.setattr(lab_server, "_PACKAGE", root / "idviz")
+    monkeypatch.setattr(lab_server, "PACKAGE", root / "idviz")
     monkeypatch.chdir(tmp_path)
     return root
 

@@ -11,10 +11,10 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 SETUP = f"""
-import sys; sys.path.insert(0, {str(HERE)!r})
-from fake_explorable import make
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from tests.helpers.fake import make
 from idviz.widgets import all_views, show
 """
 
@@ -88,7 +88,7 @@ def test_a_static_page_shows_the_picture_with_its_caption(template, state):
     NotebookClient(notebook, timeout=60, kernel_name="python3", store_widget_state=state).execute()
     page, _ = nbconvert.HTMLExporter(template_name=template).from_notebook_node(notebook)
     assert re.search(
-        r'<img alt="Order 7 at instant 40\. It is &lt;a fake&gt;\."[^>]* src="data:image/png;base64,', page
+        r'<img alt="Order 7 at instant 40\. It says “&lt;some words&gt;”\."[^>]* src="data:image/png;base64,', page
     )
     assert "<figcaption>" in page and "A still picture" in page
     assert ("application/vnd.jupyter.widget-view+json" in page) == state

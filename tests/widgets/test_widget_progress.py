@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fake_explorable import make
-
 from idviz.explore.pages.length import make as make_length
 from idviz.widgets import View
+from tests.helpers.fake import make
 
 
 def slow(shown, **replaced):

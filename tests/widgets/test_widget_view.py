@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 import ipywidgets
 import numpy as np
 import pytest
-from fake_explorable import make
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 from PIL import Image
@@ -22,6 +21,7 @@ from PIL import Image
 from idviz.explore.controls import Slider
 from idviz.samples.files import Uploaded
 from idviz.widgets import View, all_views, show
+from tests.helpers.fake import make
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 
@@ -56,15 +56,17 @@ def test_everything_is_on_the_page(view):
         "A fake &lt;view&gt;",
         "Does it hold?",
         "A view for tests.",
-        "Order 8 at instant 40. It is &lt;a fake&gt;.",
+        "Order 8 at instant 40. It says “&lt;some words&gt;”.",
     ):
         assert part in text
     assert r"c_m = \sum_k f_k" in text and r"\textcolor{#0072B2}{8}" in text and "E6" in text
     assert "02_hippo_legs" in text and "3 · The state" in text
     assert "idviz-tokens" in text
-    assert [button.description for button in view.try_buttons] == ["Large order", "One sample"]
+    assert [button.description for button in view.try_buttons] == [
+        suggestion.label for suggestion in view.explorable.try_this
+    ]
     assert view.picture.startswith(PNG_START)
-    assert view._image.tooltip == "Order 8 at instant 40. It is <a fake>."
+    assert view._image.tooltip == "Order 8 at instant 40. It says “<some words>”."
     assert view.errors == [] and view.message == ""
 
 
@@ -78,7 +80,7 @@ def test_main_controls_in_sight_the_rest_under_more(view):
         return {name for name, box in view.inputs.items() if box.widget in visible(view.widget)}
 
     assert in_sight() == {"signal", "order", "instant", "words"}
-    view.more.value = True
+    view.panel.more.value = True
     assert in_sight() == set(view.inputs)
 
 
@@ -153,13 +155,13 @@ def test_limits_follow_other_controls(view):
     assert (slider.max, slider.value, slider.disabled) == (40, 40, False)
     view.inputs["signal"].widget.value = "one"
     assert slider.disabled and slider.value == 1 and slider.min < slider.max  # a range of no width breaks the browser's
-    assert "Nothing to choose: it can only be 1." in shown_text(view)
-    assert view._player.widget.disabled
+    assert "Nothing to choose: this can only be 1." in shown_text(view)
+    assert view.panel.player.widget.disabled
     assert view.values["instant"] == 1
     view.inputs["signal"].widget.value = "wave"
     assert (slider.max, slider.disabled) == (40, False)
     assert view.values["instant"] == 40  # at the end means "all of it", and stays so
-    assert not view._player.widget.disabled
+    assert not view.panel.player.widget.disabled
 
 
 def test_a_disabled_control_says_why(view):
@@ -173,9 +175,9 @@ def test_a_disabled_control_says_why(view):
 
 def test_try_this_sets_the_rest_to_defaults_and_says_what_to_look_for(view):
     view.set(rate=1.0, signal="one")
-    view.try_buttons[0].click()
+    view.try_buttons[3].click()
     assert view.values == {
-        "signal": "wave", "order": 60, "instant": 40, "rate": 0.3, "words": "some words", "file": None,
+        "signal": "wave", "order": 60, "instant": 40, "rate": 0.3, "words": "<some words>", "file": None,
     }  # fmt: skip
     assert "A warning appears." in shown_text(view) and "The order is large." in shown_text(view)
     view.inputs["order"].widget.value = 5
@@ -184,14 +186,14 @@ def test_try_this_sets_the_rest_to_defaults_and_says_what_to_look_for(view):
 
 # -- time -------------------------------------------------------------------------------------------------------------
 def test_play_goes_through_the_instants_and_the_slider_takes_it_along(view, calls):
-    play, slider = view._player.widget, view.inputs["instant"].widget
+    play, slider = view.panel.player.widget, view.inputs["instant"].widget
     assert play.min == 0 and play.max == 39 and play.value == 39
     del calls[:]
     for step in (0, 1, 2):
         play.value = step
     assert [call["instant"] for call in calls] == [1, 2, 3] and slider.value == 3
     slider.value = 17
-    assert view._player.frames[play.value] == 17
+    assert view.panel.player.frames[play.value] == 17
     assert view.values["instant"] == 17
 
 
@@ -200,10 +202,12 @@ def test_play_reaches_first_and_last_of_a_long_signal_in_a_hundred_steps():
     explorable = make()
     controls = tuple(wide if control.name == "instant" else control for control in explorable.controls)
     view = View(make(controls=controls))
-    frames = view._player.frames
-    assert len(frames) <= 97 and frames[0] == 1 and frames[-1] == 4096 and frames[view._player.widget.value] == 1000
+    frames = view.panel.player.frames
+    assert (
+        len(frames) <= 97 and frames[0] == 1 and frames[-1] == 4096 and frames[view.panel.player.widget.value] == 1000
+    )
     view.inputs["instant"].widget.value = 2001
-    assert view._player.frames[view._player.widget.value] == 2001
+    assert view.panel.player.frames[view.panel.player.widget.value] == 2001
     view.close()
 
 
@@ -254,7 +258,7 @@ def test_a_first_value_that_is_refused_gives_a_message_and_no_broken_image():
 def test_text(view):
     field = view.inputs["words"].widget
     field.value = "   "
-    assert "Words is empty" in view.message and view.values["words"] == "some words"
+    assert "Words is empty" in view.message and view.values["words"] == "<some words>"
     field.value = "x" * 100_000
     assert "100,000 characters" in view.message
     for text in ("😀 👩‍👩‍👧", "שלום עולם", "<script>alert(1)</script>"):
@@ -275,7 +279,7 @@ def test_upload(view):
     assert "numbers.csv" in shown_text(view)
     before = view.picture
     upload(view, "picture.csv", b"\x89PNG\0\0")
-    assert view.message == "picture.csv is not a text file." and view.picture == before
+    assert view.message == "File 'picture.csv' is not a column of numbers." and view.picture == before
     upload(view, "program.exe", b"MZ")
     assert "must end in .csv or .txt" in view.message and view.errors == []
     view.inputs["file"]._remove.click()
@@ -376,7 +380,7 @@ def test_save_gif_in_a_loop_with_progress_and_stop(view):
 
 def test_no_gif_without_a_time():
     view = View(make(time=None))
-    assert "GIF" not in view.saving.buttons and view._player is None
+    assert "GIF" not in view.saving.buttons and view.panel.player is None
     view.close()
 
 

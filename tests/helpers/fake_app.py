@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fake import FAKE
-
 from app.render import render
+from tests.helpers.fake import FAKE
 
 render(FAKE)
