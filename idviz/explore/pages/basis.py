@@ -7,7 +7,7 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider
 from idviz.explore.formulas import tex_coloured, tex_number
-from idviz.figures.basis import draw_basis
+from idviz.figures.basis import draw
 from idviz.figures.style import QUERY_TEXT, VALUES
 from idviz.numbers.basis import BasisResult, compute
 from idviz.samples.signals import SIGNALS
@@ -131,7 +131,7 @@ EXPLORABLE = Explorable(
         ),
     ),
     compute=compute,
-    draw=draw_basis,
+    draw=draw,
     describe=describe,
     formula=formula,
     table=table,

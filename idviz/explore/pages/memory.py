@@ -7,7 +7,7 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider, TextInput, Upload
 from idviz.explore.formulas import tex_coloured, tex_number, tex_sum
-from idviz.figures.memory import draw_memory
+from idviz.figures.memory import draw
 from idviz.figures.style import APPROXIMATION, VALUES
 from idviz.numbers.memory import METHOD_NAMES, MOST_ORDERS, MemoryResult, compute
 from idviz.samples.signals import SIGNALS, load_signal, signal_from_csv
@@ -201,7 +201,7 @@ EXPLORABLE = Explorable(
         ),
     ),
     compute=compute,
-    draw=draw_memory,
+    draw=draw,
     describe=describe,
     formula=formula,
     table=table,
