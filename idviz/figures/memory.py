@@ -99,7 +99,7 @@ def _signal(axes: Axes, result: MemoryResult, look: Look) -> None:
     if wild:
         size = float(np.abs(result.reconstruction).max())
         text = f"leaves the picture: up to {number(size, 2)}" if np.isfinite(size) else "overflowed: no longer finite"
-        note(axes, text, look)
+        note(axes, text, look, pad=1.5)
 
 
 def _within(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bool]:

@@ -45,8 +45,8 @@ def width_inches(axes: Axes) -> float:
     return axes.get_position().width * axes.figure.get_figwidth()
 
 
-def note(axes: Axes, text: str, look: Look) -> None:
-    """Words about the approximation in the panel's upper right corner, on a ground that covers what lies below."""
+def note(axes: Axes, text: str, look: Look, pad: float = 1.0) -> None:
+    """Words about the approximation in the panel's upper right corner, on a ground that hides what lies below."""
     axes.text(
         0.98,
         0.97,
@@ -56,7 +56,7 @@ def note(axes: Axes, text: str, look: Look) -> None:
         fontsize=FONT_SIZE,
         ha="right",
         va="top",
-        bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.5},
+        bbox={"facecolor": look.paper, "edgecolor": "none", "pad": pad},
         zorder=4,
     )
 

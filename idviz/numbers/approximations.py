@@ -11,10 +11,11 @@ import numpy as np
 
 from idviz.arrays import read_only
 from idviz.exact import legs_project, legs_reconstruct, legs_trajectory
+from idviz.numbers.stepping import STEPPED, peak
 from idviz.samples.signals import load_signal
 from idviz.words import number
 
-METHODS = (("bilinear", "bilinear"), ("backward_euler", "backward Euler"), ("euler", "Euler"))
+METHODS = STEPPED
 VIEWS = (("trajectories", "trajectories"), ("eta", "normaliser η"), ("invariance", "scale invariance"))
 SIGNAL_CHOICES = (
     ("eeg", "EEG (recording)"),
@@ -59,6 +60,11 @@ class Trajectories(Comparison):
     from_approximate: np.ndarray
 
     @property
+    def peak(self) -> tuple[float, int]:
+        """The largest distance, ∞ after an overflow, and its sample, from 1."""
+        return peak(self.distance)
+
+    @property
     def gap(self) -> float:
         """The most by which the two reconstructions differ."""
         return float(np.abs(self.from_approximate - self.from_exact).max())
@@ -72,6 +78,11 @@ class Normaliser(Comparison):
     approximate: np.ndarray
     exact_departure: np.ndarray
     departure: np.ndarray
+
+    @property
+    def peak(self) -> tuple[float, int]:
+        """The largest departure from e₀, ∞ after an overflow, and its sample, from 1."""
+        return peak(self.departure)
 
 
 class System(NamedTuple):
@@ -229,14 +240,13 @@ def _system(name: str, once: np.ndarray, repeated: np.ndarray) -> System:
 def _blow_up(exact: np.ndarray, approximate: np.ndarray, method: str) -> tuple[str, ...]:
     """A warning where an approximate state far exceeds the exact ones at any sample, not only at the last."""
     label, order = dict(METHODS)[method], exact.shape[1]
-    sizes = np.abs(approximate).max(axis=1)
-    lost = np.flatnonzero(~np.isfinite(sizes))
-    if len(lost):
-        return (f"{label} at order {order} overflows at sample {lost[0] + 1}: its state is no longer finite.",)
-    peak, stays = int(np.argmax(sizes)), float(np.abs(exact).max())
-    if sizes[peak] <= BLOWN_UP * stays:
+    largest, at = peak(np.abs(approximate).max(axis=1))
+    bound = float(np.abs(exact).max())
+    if not np.isfinite(largest):
+        return (f"{label} at order {order} overflows at sample {at}: its state is no longer finite.",)
+    if largest <= BLOWN_UP * bound:
         return ()
     return (
-        f"{label} at order {order} blows up: a coefficient reaches {number(sizes[peak])} at sample {peak + 1}, where "
-        f"the exact ones never exceed {number(stays)}. Axes that would hide the exact curve are clipped.",
+        f"{label} at order {order} blows up: a coefficient reaches {number(largest)} at sample {at}, where the exact "
+        f"ones never exceed {number(bound)}. Axes that would hide the exact curve are clipped.",
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from idviz.arrays import read_only
 from idviz.exact import legendre_basis, legendre_cell_integrals, legs_project, legs_trajectory
+from idviz.numbers.stepping import peak
 from idviz.samples.files import Uploaded
 from idviz.samples.signals import Signal, load_signal, signal_from_csv
 from idviz.words import capital, count, number
@@ -113,12 +114,12 @@ def compute(
     heat_at, heat = shared.heat(_tier(order))
     heat = heat[:, :order]
     scale, coefficients = _scale(heat), exact[:order]
-    previous_mean, peak, peak_at = 0.0, 0.0, 0
+    previous_mean, highest, peak_at = 0.0, 0.0, 0
     if method != "exact":
         states = shared.stepped(order, method)
         coefficients, heat = states[instant - 1], states[heat_at - 1]
         previous_mean = float(states[instant - 2, 0]) if instant > 1 else 0.0
-        peak, peak_at = _peak(states[:instant])
+        highest, peak_at = peak(np.abs(states[:instant]).max(axis=1))
     rms, errors = _errors(past, exact)
     x, basis = _curve(order)
     with np.errstate(over="ignore", invalid="ignore"):  # the state may have blown up
@@ -142,9 +143,9 @@ def compute(
         reconstruction=reconstruction,
         spike=_spike(past, coefficients),
         previous_mean=previous_mean,
-        peak=peak,
+        peak=highest,
         peak_at=peak_at,
-        warnings=_warnings(method, peak, peak_at, past),
+        warnings=_warnings(method, highest, peak_at, past),
     )
 
 
@@ -239,26 +240,17 @@ def _spike(past: np.ndarray, coefficients: np.ndarray) -> Spike | None:
     return Spike(k, float(from_median[k]), float(kept)) if np.isfinite(kept) else None
 
 
-def _peak(states: np.ndarray) -> tuple[float, int]:
-    """The largest |coefficient| so far (∞ if it overflowed) and after how many samples."""
-    largest = np.abs(states).max(axis=1)
-    lost = ~np.isfinite(largest)
-    if lost.any():
-        return float("inf"), int(np.argmax(lost)) + 1
-    return float(largest.max()), int(np.argmax(largest)) + 1
-
-
-def _warnings(method: str, peak: float, peak_at: int, past: np.ndarray) -> tuple[str, ...]:
+def _warnings(method: str, highest: float, peak_at: int, past: np.ndarray) -> tuple[str, ...]:
     bound = float(np.abs(past).max())  # Bessel: an exact coefficient never exceeds the largest |sample|
-    if peak <= 10 * bound:
+    if highest <= 10 * bound:
         return ()
     name = capital(METHOD_NAMES[method])
     samples = count(peak_at, "sample")
-    if not np.isfinite(peak):
+    if not np.isfinite(highest):
         return (
             f"{name} overflowed after {samples}: its numbers are no longer finite, and nothing later can be drawn.",
         )
     return (
-        f"{name} overshot: after {samples} a coefficient reached {number(peak)}, where an exact one "
+        f"{name} overshot: after {samples} a coefficient reached {number(highest)}, where an exact one "
         f"cannot exceed {number(bound)}, the largest |sample|.",
     )

@@ -25,6 +25,7 @@ from idviz.exact import (
     legs_trajectory,
     softmax_attention,
 )
+from idviz.numbers.stepping import STEPPED
 from idviz.samples.text import WIDTH, Heads, Tokens, heads, needle, tokenise
 from idviz.words import count, number
 
@@ -35,13 +36,7 @@ FEATURES = (
     ("rbf", "Gaussian (RBF) random features"),
     ("identity", "identity"),
 )
-METHOD_NAMES = (
-    ("exact", "exact (LegS)"),
-    ("bilinear", "bilinear"),
-    ("backward_euler", "backward Euler"),
-    ("euler", "Euler"),
-    ("discrete", "discrete (E14)"),
-)
+METHOD_NAMES = (("exact", "exact (LegS)"), *STEPPED, ("discrete", "discrete (E14)"))
 RBF_LENGTHSCALE = 3.0  # keys have 16 coordinates of about unit size, so two of them lie about 5.6 apart
 EXACT_CURVE, STEPPED_CURVE = 512, 128  # the error is drawn up to these orders
 

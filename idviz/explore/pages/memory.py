@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
-from idviz.explore.controls import Choice, Slider, TextInput, Upload
+from idviz.explore.controls import Choice, Slider, TextInput, Upload, Values
 from idviz.explore.formulas import tex_coloured, tex_number, tex_sum
+from idviz.explore.pages.common import order_slider
 from idviz.figures.memory import draw
 from idviz.figures.style import APPROXIMATION, VALUES
 from idviz.numbers.memory import METHOD_NAMES, MOST_ORDERS, MemoryResult, compute
@@ -28,9 +29,8 @@ def describe(result: MemoryResult) -> str:
             f"With {numbers} the state keeps all of the first {where}: so far the signal is constant. "
             f"A constant is its mean, c₀ = {number(result.exact[0])}; every other coefficient is zero."
         )
-    kept = 1 - result.error**2
-    first = f"With {numbers} the state keeps {share(kept)} of the energy of the first {where}"
-    return f"{first}. {_second_sentence(result)}"
+    kept = share(result.kept(result.order))
+    return f"With {numbers} the state keeps {kept} of the energy of the first {where}. {_second_sentence(result)}"
 
 
 def _second_sentence(result: MemoryResult) -> str:
@@ -42,12 +42,12 @@ def _second_sentence(result: MemoryResult) -> str:
         return f"Of the largest spike, sample {spike.position:,}, {share(spike.kept)} of the height comes back."
     other = 2 * result.order if 2 * result.order <= MOST_ORDERS else result.order // 2
     word = "Twice" if other > result.order else "Half"
-    return f"{word} as many, {other}, would keep {share(1 - result.errors[other - 1] ** 2)}."
+    return f"{word} as many, {other}, would keep {share(result.kept(other))}."
 
 
 def _describe_approximation(result: MemoryResult, numbers: str, where: str) -> str:
     name = capital(METHOD_NAMES[result.method])
-    exact = number(result.errors[result.order - 1])
+    exact = number(result.exact_error)
     if not np.isfinite(result.error):
         return (
             f"{name} with {numbers} overflowed within the first {where}. The exact state's relative error is {exact}."
@@ -56,8 +56,7 @@ def _describe_approximation(result: MemoryResult, numbers: str, where: str) -> s
     if result.warnings:
         second = f"On the way a coefficient reached {number(result.peak)}, after {count(result.peak_at, 'sample')}."
     else:
-        own = np.sqrt(max(result.error**2 - result.errors[result.order - 1] ** 2, 0.0))
-        second = f"The exact state's is {exact}; the method's own departure from it is {number(own)}."
+        second = f"The exact state's is {exact}; the method's own departure from it is {number(result.departure)}."
     return f"{first}. {second}"
 
 
@@ -104,12 +103,8 @@ def _step_formula(result: MemoryResult) -> Formula:
 
 def table(result: MemoryResult) -> dict[str, np.ndarray]:
     """The numbers in the picture. A signal of more than 100,000 samples is left out: it is in its own file."""
-    columns = (
-        {}
-        if len(result.signal) > 100_000
-        else {"sample": np.arange(len(result.signal)), "signal": result.signal.values}
-    )
-    return columns | {
+    columns = {"sample": np.arange(len(result.signal)), "signal": result.signal.values}
+    return (columns if len(result.signal) <= 100_000 else {}) | {
         "time (samples)": result.x * result.instant,
         "reconstruction": result.reconstruction,
         "m": np.arange(result.order),
@@ -121,7 +116,7 @@ def table(result: MemoryResult) -> dict[str, np.ndarray]:
     }
 
 
-def _length(values) -> int:
+def _length(values: Values) -> int:
     """Samples of the chosen signal; 1 for a file that cannot be read (``compute`` then says why)."""
     upload = values.get("upload")
     try:
@@ -167,24 +162,13 @@ EXPLORABLE = Explorable(
             max_length=200,
             disabled=lambda values: None if values.get("upload") else "Choose a CSV file first.",
         ),
-        Slider(
-            name="order",
-            label="Order",
-            help="M: how many numbers the state has.",
-            minimum=1,
-            maximum=MOST_ORDERS,
-            default=64,
-            step=1,
-            unit="numbers",
-        ),
+        order_slider(MOST_ORDERS, 64, "M: how many numbers the state has.", label="Order"),
         Slider(
             name="instant",
             label="Instant",
             help="How many samples the state has seen.",
             minimum=1,
             maximum=1_000_000,
-            default=None,
-            step=1,
             unit="samples",
             upper=_length,
         ),
