@@ -82,37 +82,16 @@ EXPLORABLE = Explorable(
         "much of the shape φ_m is in the signal: weigh each cell by the integral of φ_m over it, and add up."
     ),
     controls=(
-        Choice(
-            name="signal", label="Signal", help="Its mean over each cell is used.", options=SIGNALS, default="steps"
-        ),
+        Choice(name="signal", label="Signal", default="steps", options=SIGNALS,
+               help="Its mean over each cell is used."),
         order_slider(64, 12, "M: how many φ_m there are.", label="Order", unit="functions"),
-        Slider(
-            name="degree",
-            label="Degree m",
-            help="Which φ_m and which coefficient. Play it to see the signal being added up.",
-            minimum=0,
-            maximum=63,
-            default=4,
-            upper=lambda values: values["order"] - 1,
-        ),
-        Slider(
-            name="cells",
-            label="Cells",
-            help="N: into how many equal cells the window is cut.",
-            minimum=1,
-            maximum=128,
-            default=24,
-            unit="cells",
-        ),
-        Slider(
-            name="amount",
-            label="Times c_m",
-            help="1 is the exact coefficient. Any other value fits worse: that is what makes it the coefficient.",
-            minimum=-2.0,
-            maximum=3.0,
-            default=1.0,
-            step=0.1,
-        ),
+        Slider(name="degree", label="Degree m", minimum=0, maximum=63, default=4,
+               help="Which φ_m and which coefficient. Play it to see the signal being added up.",
+               upper=lambda values: values["order"] - 1),
+        Slider(name="cells", label="Cells", minimum=1, maximum=128, default=24, unit="cells",
+               help="N: into how many equal cells the window is cut."),
+        Slider(name="amount", label="Times c_m", minimum=-2.0, maximum=3.0, default=1.0, step=0.1,
+               help="1 is the exact coefficient. Any other value fits worse: that is what makes it the coefficient."),
     ),
     compute=compute,
     draw=draw,
@@ -141,4 +120,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("02_hippo_legs", "1 · A basis on a growing window"),
     time="degree",
-)
+)  # fmt: skip

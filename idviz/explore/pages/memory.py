@@ -127,6 +127,10 @@ def _length(values: Values) -> int:
         return 1
 
 
+def _replaced(values: Values) -> str | None:
+    return "Your CSV file is in use. Remove it to come back to these." if values.get("upload") else None
+
+
 EXPLORABLE = Explorable(
     slug="memory",
     title="Memory of a signal",
@@ -137,52 +141,21 @@ EXPLORABLE = Explorable(
         "numbers a little. What is smooth stays; what is sudden and short is lost first."
     ),
     controls=(
-        Choice(
-            name="signal",
-            label="Signal",
-            help="Two real recordings and five made signals. Your own: under More.",
-            options=SIGNALS,
-            disabled=lambda values: (
-                "Your CSV file is in use. Remove it to come back to these." if values.get("upload") else None
-            ),
-        ),
-        Upload(
-            name="upload",
-            label="Your own CSV",
-            help="A table with one number a line and column; up to a million samples. The file stays on this machine.",
-            main=False,
-        ),
-        TextInput(
-            name="column",
-            label="Column",
-            help="Its name, or its number from 1. Empty: the first column of numbers that is not a counter.",
-            main=False,
-            multiline=False,
-            may_be_empty=True,
-            max_length=200,
-            disabled=lambda values: None if values.get("upload") else "Choose a CSV file first.",
-        ),
+        Choice(name="signal", label="Signal", options=SIGNALS,
+               help="Two real recordings and five made signals. Your own: under More.",
+               disabled=_replaced),
+        Upload(name="upload", label="Your own CSV", main=False,
+               help="A table with one number a line and column, up to a million samples. It stays on this machine."),
+        TextInput(name="column", label="Column", main=False, multiline=False, may_be_empty=True, max_length=200,
+                  help="Its name, or its number from 1. Empty: the first column of numbers that is not a counter.",
+                  disabled=lambda values: None if values.get("upload") else "Choose a CSV file first."),
         order_slider(MOST_ORDERS, 64, "M: how many numbers the state has.", label="Order"),
-        Slider(
-            name="instant",
-            label="Instant",
-            help="How many samples the state has seen.",
-            minimum=1,
-            maximum=1_000_000,
-            unit="samples",
-            upper=_length,
-        ),
-        Choice(
-            name="method",
-            label="Method",
-            help="How the state is kept up to date. Only the first is exact; the others discretise its equation.",
-            options=(
-                ("exact", "Exact"),
-                ("bilinear", "Bilinear"),
-                ("backward_euler", "Backward Euler"),
-                ("euler", "Forward Euler"),
-            ),
-        ),
+        Slider(name="instant", label="Instant", minimum=1, maximum=1_000_000, unit="samples",
+               help="How many samples the state has seen.", upper=_length),
+        Choice(name="method", label="Method",
+               options=(("exact", "Exact"), ("bilinear", "Bilinear"), ("backward_euler", "Backward Euler"),
+                        ("euler", "Forward Euler")),
+               help="How the state is kept up to date. Only the first is exact; the others discretise its equation."),
     ),
     compute=compute,
     draw=draw,
@@ -211,4 +184,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("02_hippo_legs", "3 · Memory of a signal, live"),
     time="instant",
-)
+)  # fmt: skip

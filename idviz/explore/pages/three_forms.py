@@ -83,30 +83,16 @@ EXPLORABLE = Explorable(
         "its own symbol, so the weights look back for it. The first head is shown, untrained."
     ),
     controls=(
-        size_choice(
-            "length", "Tokens T", (64, 256, 1024), 256, "The length of the sequence. Changing it measures anew."
-        ),
-        size_choice(
-            "chunk",
-            "Chunk C",
-            (8, 16, 32, 64, 128),
-            32,
-            "Tokens that meet in one attention matrix. The results do not depend on it.",
-        ),
+        size_choice("length", "Tokens T", (64, 256, 1024), 256,
+                    "The length of the sequence. Changing it measures anew."),
+        size_choice("chunk", "Chunk C", (8, 16, 32, 64, 128), 32,
+                    "Tokens that meet in one attention matrix. The results do not depend on it."),
         size_choice("modes", "Modes M", (4, 8, 16, 32, 64), 32, "Complex modes a head: the size of the state."),
-        size_choice(
-            "heads", "Heads", (1, 2, 4), 2, "Heads side by side. The first one's weights are shown.", main=False
-        ),
-        Slider(
-            name="position",
-            label="Query at",
-            minimum=1,
-            maximum=1024,
-            default=200,
-            unit="tokens",
-            upper=lambda values: int(values["length"]),
-            help="Which token asks, counted from 1. Moving it measures nothing anew.",
-        ),
+        size_choice("heads", "Heads", (1, 2, 4), 2, "Heads side by side. The first one's weights are shown.",
+                    main=False),
+        Slider(name="position", label="Query at", minimum=1, maximum=1024, default=200, unit="tokens",
+               help="Which token asks, counted from 1. Moving it measures nothing anew.",
+               upper=lambda values: int(values["length"])),
     ),
     compute=compute,
     draw=draw,
@@ -135,4 +121,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"),
     time="position",
-)
+)  # fmt: skip
