@@ -47,8 +47,8 @@ class QueryResult:
 
     full_row, row (n,), the weights of the tokens; s, eta (M,); numerators and readouts (d,). Errors and bounds are
     lengths over ``scale``, the RMS length of a value; curve_error, curve_bound (K,) at orders 1 … K, the bound None
-    for a stepped state. feature_error: how far random features alone miss softmax, else None. safe: no denominator so
-    far is close to 0; smallest is the least |denominator|, of the query at token smallest_at.
+    for a stepped state. feature_error: how far random features alone miss softmax, else None. ``report`` is on the
+    denominators of all queries so far; needle is the token, from 1, of a synthetic needle, else None.
     """
 
     tokens: tuple[str, ...]
@@ -56,7 +56,6 @@ class QueryResult:
     n: int
     order: int
     method: str
-    features: str
     full_row: np.ndarray
     row: np.ndarray
     s: np.ndarray
@@ -71,9 +70,7 @@ class QueryResult:
     curve_error: np.ndarray
     curve_bound: np.ndarray | None
     feature_error: float | None
-    safe: bool
-    smallest: float
-    smallest_at: int
+    report: DenominatorReport
     needle: int | None
     warnings: tuple[str, ...]
 
@@ -96,17 +93,8 @@ class QueryResult:
         return int(np.argmax(np.abs(self.row)))
 
 
-class _Full(NamedTuple):
-    """Full attention of one query: unnormalised ``scores`` (n,), numerator and readout (d,), denominator."""
-
-    scores: np.ndarray
-    numerator: np.ndarray
-    denominator: float
-    readout: np.ndarray
-
-
 class _Curves(NamedTuple):
-    """The compressed readout at orders 1 … K: s, eta (K,); numerators (K, d), denominators (K,); error, bound (K,)."""
+    """At orders 1 … K: s, eta (K,); numerators (K, d), denominators (K,) of the readout; error and bound (K,)."""
 
     s: np.ndarray
     eta: np.ndarray
@@ -177,24 +165,13 @@ def _tail_lengths(signals: np.ndarray, coefficients: np.ndarray, method: str) ->
     return np.sqrt(np.concatenate([later[1:], np.zeros((1, signals.shape[1]))]) + beyond)
 
 
-def _full(scores: np.ndarray, values: np.ndarray) -> _Full:
-    n = len(scores)
-    numerator, denominator = scores @ values / n, float(np.mean(scores))
-    if not denominator:
-        raise ValueError(
-            f"The query at token {n} gives a denominator of exactly 0, so it has no weights. Choose another token, "
-            "another feature map, or a sharpness over 0."
-        )
-    return _Full(scores, numerator, denominator, numerator / denominator)
-
-
-def _curves(full: _Full, values: np.ndarray, method: str, scale: float) -> _Curves:
-    signals = np.column_stack([full.scores, values, np.ones(len(values))])
+def _curves(scores: np.ndarray, values: np.ndarray, wanted: np.ndarray, scale: float, method: str) -> _Curves:
+    signals = np.column_stack([scores, values, np.ones(len(values))])
     coefficients = _coefficients(signals, method)
     s, gamma, eta = coefficients[:, 0], coefficients[:, 1:-1], coefficients[:, -1]
     numerators = np.cumsum(s[:, None] * gamma, axis=0)
     denominators = np.cumsum(s * eta)
-    error = np.linalg.norm(numerators / denominators[:, None] - full.readout, axis=1) / scale
+    error = np.linalg.norm(numerators / denominators[:, None] - wanted, axis=1) / scale
     bound = None
     if method in ("exact", "discrete"):  # E13 holds for projections
         tails = _tail_lengths(signals, coefficients, method)
@@ -202,66 +179,66 @@ def _curves(full: _Full, values: np.ndarray, method: str, scale: float) -> _Curv
     return _Curves(s, eta, numerators, denominators, error, bound)
 
 
+def _full(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Numerator (d,) and denominator of full attention over n tokens."""
+    n = len(scores)
+    numerator, denominator = scores @ values / n, float(np.mean(scores))
+    if not denominator:
+        raise ValueError(
+            f"The query at token {n} gives a denominator of exactly 0, so it has no weights. Choose another token, "
+            "another feature map, or a sharpness over 0."
+        )
+    return numerator, denominator
+
+
 def compute(
-    *,
-    source: str,
-    text: str,
-    needle_length: int,
-    needle_position: int,
-    features: str,
-    order: int,
-    position: int,
-    method: str,
-    sharpness: float,
-    n_features: int,
-    seed: int,
+    *, source, text, needle_length, needle_position, features, order, position, method, sharpness, n_features, seed
 ) -> QueryResult:
     """The query at token ``position`` over the tokens up to it: in full (E1), compressed (E11, E12), error (E13).
 
-    Raises ``ValueError`` where the full denominator is exactly 0.
+    Takes the page's controls. Raises ``ValueError`` where the full denominator is exactly 0.
     """
     tokens, head = _source(source, text, needle_length, needle_position, sharpness, seed)
     n = min(position, len(tokens))
     queries, keys, values = head.queries[:n], head.keys[:n], head.values[:n]
     feature_map = _feature_map(features, n_features, seed)
     xi_q, xi_k = feature_map.pair(queries, keys)
-    full = _full(xi_k @ xi_q[-1], values)
+    scores = xi_k @ xi_q[-1]  # (n,)
+    full_numerator, full_denominator = _full(scores, values)
+    full_readout = full_numerator / full_denominator
     scale = float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) or 1.0
     used = min(order, n) if method == "discrete" else order
     with np.errstate(all="ignore"):  # Euler overflows; that is shown, not hidden
-        curves = _curves(full, values, method, scale)
-        numerator, denominator = curves.numerators[used - 1], float(curves.denominators[used - 1])
+        s, eta, numerators, denominators, error, bound = _curves(scores, values, full_readout, scale, method)
         responses = _responses(used, n, method)
-        row, readout = curves.s[:used] @ responses / denominator, numerator / denominator
+        numerator, denominator, s, eta = numerators[used - 1], float(denominators[used - 1]), s[:used], eta[:used]
+        row, readout = s @ responses / denominator, numerator / denominator
         state = CompressedState(responses @ xi_k, responses @ values, responses.sum(axis=1), n, method)
         report = denominator_report(xi_q, state)
-    softmax = softmax_attention(queries[-1:], keys, values)[0] if features == "random" else None
+    missed = full_readout - softmax_attention(queries[-1:], keys, values)[0] if features == "random" else None
     return QueryResult(
         tokens=tokens.pieces,
         unit=tokens.unit,
         n=n,
         order=used,
         method=method,
-        features=features,
-        full_row=full.scores / n / full.denominator,
+        full_row=scores / n / full_denominator,
         row=row,
-        s=curves.s[:used],
-        eta=curves.eta[:used],
+        s=s,
+        eta=eta,
         numerator=numerator,
-        full_numerator=full.numerator,
+        full_numerator=full_numerator,
         denominator=denominator,
-        full_denominator=full.denominator,
+        full_denominator=full_denominator,
         readout=readout,
-        full_readout=full.readout,
+        full_readout=full_readout,
         scale=scale,
-        curve_error=curves.error,
-        curve_bound=curves.bound,
-        feature_error=None if softmax is None else float(np.linalg.norm(full.readout - softmax)) / scale,
-        safe=bool(report.safe),
-        smallest=float(report.smallest),
-        smallest_at=int(report.position) + 1,
+        curve_error=error,
+        curve_bound=bound,
+        feature_error=None if missed is None else float(np.linalg.norm(missed)) / scale,
+        report=report,
         needle=min(needle_position, needle_length) if source == "needle" else None,
-        warnings=tuple(_warnings(order, used, method, curves.eta[:used], feature_map, report)),
+        warnings=tuple(_warnings(order, used, method, eta, feature_map, report)),
     )
 
 

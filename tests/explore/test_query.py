@@ -188,11 +188,11 @@ def test_a_denominator_that_is_negative_throughout_does_not_change_sign():
 
 def test_a_denominator_that_changes_sign_is_flagged_and_kept():
     result = EXPLORABLE.result(features="identity")
-    assert not result.safe and any("changes sign" in warning for warning in result.warnings)
+    assert not result.report.safe and any("changes sign" in warning for warning in result.warnings)
     assert result.denominator < 0  # kept, not clamped
     assert not EXPLORABLE.result().warnings
     rest = [EXPLORABLE.result(features=name) for name in ("random", "elu")]
-    assert all(other.safe and other.denominator > 0 for other in rest)
+    assert all(other.report.safe and other.denominator > 0 for other in rest)
 
 
 def test_a_query_of_zeros_on_the_identity_map_is_refused_in_words():

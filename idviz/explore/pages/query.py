@@ -39,7 +39,7 @@ def describe(result: QueryResult) -> str:
         off += f", besides the {share(result.feature_error)} by which the random features alone miss softmax"
     return (
         f"{first} The readout is {off}; the weights sum to {number(float(result.row.sum()))}, and over all queries so "
-        f"far the smallest |denominator| is {number(result.smallest)}."
+        f"far the smallest |denominator| is {number(result.report.smallest)}."
     )
 
 
