@@ -154,12 +154,12 @@ EXPLORABLE = Explorable(
         "LegS forgets how fast its signal was played: a time-invariant system (S4D-Lin here) does not."
     ),
     controls=(
-        Choice(name="view", label="Compare", options=VIEWS, help="What to hold against the exact state."),
+        Choice(name="view", label="Compare", options=VIEWS, help="What to compare with the exact state."),
         Choice(name="signal", label="Signal", options=SIGNAL_CHOICES,
                help=f"Long recordings are shown as means of neighbours, at most {MOST_SAMPLES} samples.",
                disabled=only_where("view", "trajectories", "invariance", reason="η is the state of the constant 1")),
         order_slider(128, 16, "Coefficients in the state."),
-        Choice(name="method", label="Method", options=METHODS, help="How the equation E5 is stepped."),
+        Choice(name="method", label="Method", options=METHODS, help="How equation E5 is stepped."),
         Slider(name="instant", label="Instant", minimum=1, maximum=MOST_SAMPLES, default=80, unit="samples",
                help="How many samples have been seen.", upper=_length),
         Slider(name="repeats", label="Repeat each sample", main=False, minimum=2, maximum=5, default=3, unit="times",

@@ -23,7 +23,7 @@ def describe(result: BasisResult) -> str:
     cells, add = ("one cell", "adds") if len(result.cells) == 1 else (count(len(result.cells), "cell"), "add")
     crosses = {0: "is constant", 1: "crosses zero once"}.get(m, f"crosses zero {m} times")
     first = (
-        f"{phi_m} {crosses}; weighed with it, the {cells} of the signal ({result.name}) {add} up to {c_m} = {c}{unit}"
+        f"{phi_m} {crosses}; weighted with it, the {cells} of the signal ({result.name}) {add} up to {c_m} = {c}{unit}"
     )
     if abs(result.coefficient) < 1e-12 * max(1.0, float(np.abs(result.cells).max())):
         return f"{first}, which is zero up to rounding. There is nothing of this shape in the signal."
@@ -79,7 +79,7 @@ EXPLORABLE = Explorable(
     prose=(
         "The window from the first sample to now is stretched onto the interval from 0 to 1. On it live the φ_m: "
         "polynomials, one of each degree, of unit size and at right angles to each other. A coefficient c_m says how "
-        "much of the shape φ_m is in the signal: weigh each cell by the integral of φ_m over it, and add up."
+        "much of the shape φ_m is in the signal: weight each cell by the integral of φ_m over it, and add up."
     ),
     controls=(
         Choice(name="signal", label="Signal", default="steps", options=SIGNALS,

@@ -80,17 +80,17 @@ EXPLORABLE = Explorable(
     question="What can M decaying oscillations remember?",
     prose=(
         "The layer keeps its past in M complex modes a head: each turns and decays by a fixed factor a token, so that "
-        "a token τ back is weighed by a decaying oscillation. One step Δ sets both ends of what a head can do: it "
-        "remembers about 1/Δ tokens, and M modes tell about 1/(MΔ) tokens apart. Single tokens need Δ ≈ 1/M, over "
-        "about M tokens; a smaller Δ blurs, a larger one aliases. LegS, which the modes stand in for, stretches "
-        "instead: play the tokens and see which picture changes."
+        "a token τ back is weighted by a decaying oscillation. One step Δ sets both ends of what a head can do: it "
+        "remembers about 1/Δ tokens, and with M modes it tells tokens about 1/(MΔ) apart from each other. Single "
+        "tokens need Δ ≈ 1/M, over about M tokens; a smaller Δ blurs, a larger one aliases. LegS, which the modes "
+        "stand in for, stretches instead: play the tokens and see which picture changes."
     ),
     controls=(
         initialisation_choice(),
         modes_slider(64, "Complex modes a head: 2M real numbers a channel."),
         memory_slider(),
         Slider(name="heads", label="Heads", main=False, minimum=1, maximum=16, default=8, unit="heads",
-               help="How many heads share out the range of steps."),
+               help="How many heads share the range of steps."),
         Slider(name="longest", label="Slowest head, log₂ 1/Δ", main=False, minimum=0.0, maximum=10.0, default=10,
                step=0.25, help="The first head's Δ is 2 to minus this."),
         Slider(name="shortest", label="Quickest head, log₂ 1/Δ", main=False, minimum=0.0, maximum=10.0, default=3.25,
