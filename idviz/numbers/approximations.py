@@ -1,4 +1,4 @@
-"""Exact LegS, its discretisations, a time-invariant system: the numbers of *Approximations* (E5, E7, E10, E15)."""
+"""Exact LegS beside its discretisations and beside a time-invariant system (E5, E7, E10, E15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One coefficient of a held signal: the numbers behind *Basis* (E3, E6)."""
+"""One coefficient of a held signal, as a sum over its cells (E3, E6)."""
 
 from __future__ import annotations
 

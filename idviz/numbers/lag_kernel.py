@@ -1,4 +1,4 @@
-"""The numbers behind *Lag kernel G*: G of one head at initialisation, its rows, diagonal and rank (E15, E17)."""
+"""The lag kernel G of one head at initialisation: its rows, diagonal and rank (E15, E17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What M numbers keep of a signal: the numbers behind *Memory of a signal* (E4–E9)."""
+"""What M numbers keep of a signal (E4–E9)."""
 
 from __future__ import annotations
 

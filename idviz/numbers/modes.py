@@ -1,4 +1,4 @@
-"""The numbers behind *Modes*: spectra, kernels over tokens, time and bandwidth (E15–E17), LegS's basis (E3)."""
+"""Spectra, kernels over tokens, time and bandwidth of the modes (E15–E17); LegS's basis beside them (E3)."""
 
 from __future__ import annotations
 

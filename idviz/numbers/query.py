@@ -1,4 +1,4 @@
-"""One query over a text, in full and through M numbers a channel: the numbers behind *Query* (E10–E14)."""
+"""One query over a text, in full and through M numbers a channel (E10–E14)."""
 
 from __future__ import annotations
 

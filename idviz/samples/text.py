@@ -196,7 +196,7 @@ def needle(n_tokens: int, position: int, sharpness: float = 1.0, seed: int = 0) 
     """A needle in a haystack: one key, at ``position`` (1 … n_tokens), that every query looks for.
 
     The hay's keys are random and orthogonal to what is asked for. Values: channel 1 is 1 at the needle and 0 elsewhere,
-    so that the readout's channel 1 is what was found of it; channel 2 is a slow sine; the others are noise.
+    so that the readout's channel 1 is how much of it comes back; channel 2 is a slow sine; the others are noise.
     """
     if not 1 <= n_tokens <= MAX_TOKENS:
         raise ValueError(f"n_tokens must be from 1 to {MAX_TOKENS}, not {n_tokens}")
