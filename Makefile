@@ -37,7 +37,7 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m idviz.course.build --check
-	$(BIN)/python docs/results_table.py --check
+	$(BIN)/python -m idviz.course.results_table --check
 
 picture: setup
 	$(BIN)/python docs/readme_picture.py

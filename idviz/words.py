@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with ``digits`` significant figures; an exponent only from 1e4 up or under 1e-3."""
+    """A number with ``digits`` significant figures, with an exponent from 1e4 up and below 1e-3: "0.5", "1.23e4"."""
     value = float(value)
     if math.isnan(value):
         return "not a number"
@@ -31,7 +31,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def share(part: float, digits: int | None = None) -> str:
-    """A share of a whole in per cent: "62 %", "99.4 %". Only all of it is called 100 %.
+    """A share of a whole in per cent: "62 %", "99.4 %"; only the whole of it is "100 %".
 
     Without ``digits``, three significant figures, two under 10 %. A share that is not finite is "no part".
     """
@@ -43,13 +43,13 @@ def share(part: float, digits: int | None = None) -> str:
 
 
 def count(amount: float, noun: str) -> str:
-    """An amount of something: "1 sample", "1,024 samples", "0.25 tokens"."""
+    """An amount of something, plural but for one: "1 sample", "1,024 samples", "0.25 tokens"."""
     shown = f"{amount:,}" if isinstance(amount, int) else number(amount)
     return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
 
 
 def over_seeds(amount: int) -> str:
-    """What a mean is over: "one seed", "mean of 3 seeds"."""
+    """What a mean was taken over: "one seed", "mean of 3 seeds"."""
     return "one seed" if amount == 1 else f"mean of {amount} seeds"
 
 
@@ -59,7 +59,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital first letter, the rest as it is."""
+    """The text with a capital first letter and the rest as it is."""
     return text[:1].upper() + text[1:]
 
 

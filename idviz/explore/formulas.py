@@ -18,6 +18,12 @@ def tex_number(value: float, digits: int = 3) -> str:
     return f"{{{text}}}" if text.startswith("-") else text  # braces keep the sign with its number
 
 
+def tex_complex(value: complex) -> str:
+    """A complex number in LaTeX."""
+    sign = "-" if value.imag < 0 else "+"
+    return rf"({tex_number(value.real)} {sign} {tex_number(abs(value.imag))}\,i)"
+
+
 def tex_coloured(colour: str, text: str) -> str:
     """``text`` in the colour that it has in the picture."""
     return rf"\textcolor{{{colour}}}{{{text}}}"

@@ -1,4 +1,4 @@
-"""Weights on the text itself: HTML without scripts, for Streamlit's ``st.html`` and Jupyter's HTML widget."""
+"""Weights on the text itself, as HTML without scripts: for Streamlit's ``st.html`` and Jupyter's HTML widget."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SPACES = {" ": "·", "\t": "⇥", "\u00a0": "·", "\u3000": "·"}
 
 
 def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look is frozen)
-    """The text with each token's background by weight, its number on hover and on focus, and a table of the same.
+    """The text with a background by weight for each token, its number on hover and focus, and a table of the numbers.
 
-    Signed weights: RdBu centred at 0; positive ones: viridis from 0. Raises ``ValueError`` where the numbers of
-    tokens and weights differ, or the query is not one of the tokens. A weight that is NaN: ``view.unread`` is said.
+    Signed weights are coloured by RdBu, centred at 0; positive ones by viridis, from 0. A NaN reads ``view.unread``.
     Where the view names a control, the outermost element has it as ``data-control``, for a front end with scripts.
+    Raises ``ValueError`` where there is not one weight a token, or the query is not one of the tokens.
     """
     weights = np.asarray(view.weights, dtype=float).ravel()
     if len(weights) != len(view.tokens):
@@ -30,13 +30,13 @@ def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look
     label = html.escape(view.label, quote=True)
     control = "" if view.control is None else f' data-control="{html.escape(view.control, quote=True)}"'
     spans = [
-        _span(token, _said(weight, view.unread), n, n == view.query, background, text, np.isnan(weight))
+        _span(token, _shown(weight, view.unread), n, n == view.query, background, text, np.isnan(weight))
         for n, (token, weight, background, text) in enumerate(
             zip(view.tokens, weights, backgrounds, texts, strict=True)
         )
     ]
     rows = "".join(
-        f"<tr><td>{n + 1}</td><td>{html.escape(_readable(token))}</td><td>{_said(weight, view.unread)}</td></tr>"
+        f"<tr><td>{n + 1}</td><td>{html.escape(_readable(token))}</td><td>{_shown(weight, view.unread)}</td></tr>"
         for n, (token, weight) in enumerate(zip(view.tokens, weights, strict=True))
     )
     return (
@@ -52,7 +52,7 @@ def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look
 
 
 def _colours(weights: np.ndarray, signed: bool) -> tuple[list[str], list[str]]:
-    """Background and text colour of each token: none for a token without a weight (NaN), grey for an infinite one."""
+    """Background and text colour of each token: no background without a weight (NaN), grey for an infinite one."""
     finite = np.isfinite(weights)
     top = float(np.abs(weights[finite]).max(initial=0.0)) or 1.0
     safe = np.where(finite, weights, 0.0)
@@ -69,20 +69,20 @@ def _colours(weights: np.ndarray, signed: bool) -> tuple[list[str], list[str]]:
     return backgrounds, texts
 
 
-def _said(weight: float, unread: str) -> str:
+def _shown(weight: float, unread: str) -> str:
     return html.escape(unread) if np.isnan(weight) else number(weight)
 
 
 def _span(token: str, weight: str, n: int, query: bool, background: str, text: str, unread: bool) -> str:
     """One token: spaces as a thin mark, a new line as a mark and a break."""
-    said = f"{_readable(token)}, token {n + 1}{', the query' if query else ''}: {weight}"
-    said = html.escape(said, quote=True)
+    name = f"{_readable(token)}, token {n + 1}{', the query' if query else ''}: {weight}"
+    name = html.escape(name, quote=True)
     body = "".join(_sign(sign) for sign in token)
     after = "<br>" if body.endswith("<br>") else ""  # outside, or the frame would reach into the next line
     body = body.removesuffix("<br>")
     kind = ' class="q"' if query else ' class="u"' if unread else ""
     return (
-        f'<span{kind} tabindex="0" role="img" aria-label="{said}" data-w="{said}" '
+        f'<span{kind} tabindex="0" role="img" aria-label="{name}" data-w="{name}" '
         f'style="background:{background};color:{text}">{body}</span>{after}'
     )
 
@@ -102,7 +102,7 @@ def _readable(token: str) -> str:
 
 
 def _scale(weights: np.ndarray, signed: bool) -> str:
-    """What the colours mean, in words and a strip."""
+    """What the colours mean: a strip between its two ends."""
     finite = weights[np.isfinite(weights)]
     top = float(np.abs(finite).max(initial=0.0))
     low, name = (-top, SIGNED_MAP) if signed else (0.0, POSITIVE_MAP)

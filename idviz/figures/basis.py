@@ -2,71 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from idviz.figures.style import FONT_SIZE, QUERY, VALUES, Look
+from idviz.figures.parts import heading, padded
+from idviz.figures.style import QUERY, VALUES, Look
+from idviz.numbers.basis import BasisResult
 from idviz.words import count, number, subscripted
 
-if TYPE_CHECKING:
-    from idviz.numbers.basis import BasisResult
+_WIDE = tuple((left, bottom, 0.345, 0.345) for bottom in (0.605, 0.105) for left in (0.13, 0.625))
+_NARROW = tuple((0.23, bottom, 0.71, 0.155) for bottom in (0.815, 0.56, 0.31, 0.055))
 
 
-def draw_basis(result: BasisResult, figure: Figure | None = None, *, look: Look | None = None) -> Figure:
-    """Four panels: all φ_m with one picked out; its cells; each cell's share of c_m; the signal with c_m φ_m added."""
-    look = look or Look()
-    figure = look.prepare(figure, wide=(6.8, 5.4), narrow=(3.7, 8.6))
-    if look.narrow:
-        places = [(0.23, bottom, 0.71, 0.155) for bottom in (0.815, 0.56, 0.31, 0.055)]
-    else:
-        left, right, width, height = 0.13, 0.625, 0.345, 0.345
-        places = [(left, 0.605, width, height), (right, 0.605, width, height)]
-        places += [(left, 0.105, width, height), (right, 0.105, width, height)]
-    functions, cells, shares, signal = (figure.add_axes(place) for place in places)
-    _functions(functions, result, look)
-    _cells(cells, result, look)
-    _shares(shares, result, look)
-    _signal(signal, result, look)
+def draw(result: BasisResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+    """Four panels: all φ_m with one picked out; its cells; each cell's part in c_m; the signal with c_m φ_m added."""
+    figure = look.prepare(figure, narrow=(3.7, 8.6))
+    for panel, axes in zip((_functions, _cells, _sum, _signal), look.panels(figure, _WIDE, _NARROW), strict=True):
+        panel(axes, result, look)
     return figure
 
 
-def _words(axes: Axes, *words: tuple[float, str, str]) -> None:
-    """Words over the panel, each in the colour of what it names: (position, text, colour)."""
-    for x, text, colour in words:
-        axes.text(
-            x, 1.03, text, transform=axes.transAxes, color=colour, fontsize=FONT_SIZE, fontweight="bold",
-            ha="right" if x == 1 else "left", va="bottom",
-        )  # fmt: skip
-
-
-def _window(axes: Axes) -> None:
+def _window(axes: Axes, look: Look, ylabel: str) -> None:
+    look.dress(axes, xlabel="oldest ← x → now", ylabel=ylabel)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
-    axes.xaxis.set_major_formatter(lambda value, _: "0" if value == 0 else "1" if value == 1 else f"{value:g}")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
 def _functions(axes: Axes, result: BasisResult, look: Look) -> None:
-    look.dress(axes, xlabel="oldest ← x → now", ylabel="φ(x)")
+    _window(axes, look, "φ(x)")
     lines = np.stack([np.broadcast_to(result.x, result.basis.shape), result.basis], axis=-1)[:, ::2]
     axes.add_collection(LineCollection(lines, colors=look.grey, linewidths=0.5, alpha=0.55))
     axes.plot(result.x, result.basis[result.degree], color=QUERY, linewidth=2.2)
     top = min(np.sqrt(2 * result.order - 1), 4.0) * 1.05
     axes.set_ylim(-top, top)
-    _window(axes)
     basis = "φ₀ alone" if result.order == 1 else f"φ₀ to {subscripted('φ', result.order - 1)}"
-    _words(axes, (0.0, basis, look.grey), (1.0, subscripted("φ", result.degree), look.query_text))
+    heading(axes, 0.0, basis, look.grey)
+    heading(axes, 1.0, subscripted("φ", result.degree), look.query_text)
 
 
 def _cells(axes: Axes, result: BasisResult, look: Look) -> None:
     """φ_m, and its mean over each cell: the integral times the number of cells."""
     n = len(result.cells)
-    look.dress(axes, xlabel="oldest ← x → now", ylabel="φ, cell means")
+    _window(axes, look, "φ, cell means")
     means = result.integrals * n
     axes.plot(result.x, result.basis[result.degree], color=look.grey, linewidth=0.8)
     axes.fill_between(
@@ -76,48 +58,42 @@ def _cells(axes: Axes, result: BasisResult, look: Look) -> None:
     axes.axhline(0, color=look.grey, linewidth=0.8)
     top = min(np.sqrt(2 * result.degree + 1), 4.0) * 1.1
     axes.set_ylim(-top, top)
-    _window(axes)
-    _words(axes, (0.0, f"{subscripted('φ', result.degree)} in {count(n, 'cell')}", look.query_text))
+    heading(axes, 0.0, f"{subscripted('φ', result.degree)} in {count(n, 'cell')}", look.query_text)
 
 
-def _shares(axes: Axes, result: BasisResult, look: Look) -> None:
+def _sum(axes: Axes, result: BasisResult, look: Look) -> None:
     """Each cell's product f_k ∫φ_m, and their running sum, which ends at c_m."""
     n = len(result.cells)
-    look.dress(axes, xlabel="oldest ← x → now", ylabel=_with_unit("value", result.unit))
-    products = result.cells * result.integrals
+    _window(axes, look, _with_unit("value", result.unit))
+    products = result.products
     running = np.cumsum(products)
     edges = np.arange(n + 1) / n
     middles = (edges[:-1] + edges[1:]) / 2
     axes.axhline(0, color=look.grey, linewidth=0.8)
     axes.vlines(middles, 0, products, color=look.ink, linewidth=max(1.2, min(8.0, 110 / n)))
-    axes.plot(edges, np.append(0, running), color=VALUES, linewidth=1.6)
+    axes.plot(edges, np.append(0.0, running), color=VALUES, linewidth=1.6)
     axes.plot([1], [running[-1]], "o", color=VALUES, markersize=6, clip_on=False)
-    low, high = min(0.0, products.min(), running.min()), max(0.0, products.max(), running.max())
-    margin = 0.12 * (high - low) or 1.0
-    axes.set_ylim(low - margin, high + margin)
-    _window(axes)
-    sign = f"sum: {subscripted('c', result.degree)} = {number(result.coefficient)}"
-    _words(axes, (0.0, "f · ∫φ", look.ink), (1.0, sign, VALUES))
+    axes.set_ylim(*padded(np.concatenate([[0.0], products, running]), 0.12))
+    total = f"sum: {subscripted('c', result.degree)} = {number(result.coefficient)}"
+    heading(axes, 0.0, "f · ∫φ", look.ink)
+    heading(axes, 1.0, total, VALUES)
 
 
 def _signal(axes: Axes, result: BasisResult, look: Look) -> None:
-    look.dress(axes, xlabel="oldest ← x → now", ylabel=_with_unit("signal", result.unit))
+    _window(axes, look, _with_unit("signal", result.unit))
     n = len(result.cells)
     axes.stairs(result.cells, np.arange(n + 1) / n, baseline=None, color=look.ink, linewidth=1.2)
-    low, high = float(result.cells.min()), float(result.cells.max())
-    margin = 0.35 * (high - low) or 0.5 * abs(high) or 1.0
-    low, high = low - margin, high + margin
     axes.fill_between(result.x, result.before, result.after, color=VALUES, alpha=0.22, linewidth=0)
     axes.plot(result.x, result.before, color=look.grey, linewidth=1.2)
     axes.plot(result.x, result.after, color=VALUES, linewidth=2.0)
-    axes.set_ylim(low, high)
-    _window(axes)
+    axes.set_ylim(*padded(result.cells, 0.35))
     size = "" if abs(result.amount) == 1 else f"{number(abs(result.amount))} "
-    added = (
-        f"{'−' if result.amount < 0 else '+'} {size}{subscripted('c', result.degree)}{subscripted('φ', result.degree)}"
-    )
+    sign = "−" if result.amount < 0 else "+"
+    added = f"{sign} {size}{subscripted('c', result.degree)}{subscripted('φ', result.degree)}"
     below = "nothing" if result.degree == 0 else f"below {result.degree}"
-    _words(axes, (0.0, "signal", look.ink), (0.24, below, look.grey), (1.0, added, VALUES))
+    heading(axes, 0.0, "signal", look.ink)
+    heading(axes, 0.24, below, look.grey)
+    heading(axes, 1.0, added, VALUES)
 
 
 def _with_unit(name: str, unit: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -12,43 +11,48 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, SIGNED_MAP, VALUES, Look
-from idviz.words import number, subscripted
+from idviz.figures.parts import heading, note, padded, power_tick
+from idviz.figures.style import APPROXIMATION, DASHED, FONT_SIZE, SIGNED_MAP, SOLID, VALUES, Look
+from idviz.numbers.memory import MemoryResult
+from idviz.words import count, number, subscripted
 
-if TYPE_CHECKING:
-    from idviz.numbers.memory import MemoryResult
-
-_ROUNDING = 1e-9  # a relative error below this is not drawn: it is rounding
+_ROUNDING = 1e-9  # relative errors below this are rounding and not drawn
 _BUCKETS = 700  # a longer line is drawn as the least and the largest value in each of so many buckets
+_WIDE = (
+    (0.10, 0.62, 0.535, 0.325),
+    (0.10, 0.105, 0.535, 0.36),
+    (0.765, 0.62, 0.205, 0.325),
+    (0.695, 0.105, 0.275, 0.36),
+    (0.695, 0.468, 0.275, 0.011),
+)
+_NARROW = (
+    (0.20, 0.815, 0.74, 0.155),
+    (0.20, 0.565, 0.74, 0.155),
+    (0.20, 0.06, 0.74, 0.14),
+    (0.20, 0.305, 0.74, 0.155),
+    (0.20, 0.462, 0.74, 0.007),
+)
 
 
-def draw_memory(result: MemoryResult, figure: Figure | None = None, *, look: Look | None = None) -> Figure:
+def draw(result: MemoryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
     """Four panels: signal over heat map of the states (one time axis), error against order, coefficients now."""
-    look = look or Look()
-    figure = look.prepare(figure, wide=(6.8, 5.4), narrow=(3.7, 8.6))
-    if look.narrow:
-        signal = figure.add_axes((0.20, 0.815, 0.74, 0.155))
-        heat = figure.add_axes((0.20, 0.565, 0.74, 0.155))
-        bars = figure.add_axes((0.20, 0.305, 0.74, 0.155))
-        strip = figure.add_axes((0.20, 0.462, 0.74, 0.007))
-        error = figure.add_axes((0.20, 0.06, 0.74, 0.14))
-    else:
-        signal = figure.add_axes((0.10, 0.62, 0.535, 0.325))
-        heat = figure.add_axes((0.10, 0.105, 0.535, 0.36))
-        error = figure.add_axes((0.765, 0.62, 0.205, 0.325))
-        bars = figure.add_axes((0.695, 0.105, 0.275, 0.36))
-        strip = figure.add_axes((0.695, 0.468, 0.275, 0.011))
-    colour = VALUES if result.method == "exact" else APPROXIMATION
-    _signal(signal, result, look, colour)
+    figure = look.prepare(figure, narrow=(3.7, 8.6))
+    signal, heat, error, bars, strip = look.panels(figure, _WIDE, _NARROW)
+    _signal(signal, result, look)
     _heat(heat, result, look)
     _strip(strip, result.scale)
-    _bars(bars, result, look, colour)
-    _error(error, result, look, colour)
+    _bars(bars, result, look)
+    _error(error, result, look)
     return figure
 
 
+def _line(method: str) -> tuple:
+    """Colour and line style of what a method keeps."""
+    return (VALUES, SOLID) if method == "exact" else (APPROXIMATION, DASHED)
+
+
 def envelope(values: np.ndarray, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A held signal as a line: steps of its samples, or, of a long one, least and largest value of each bucket."""
+    """A held signal as a line: its steps, or, of a long one, the least and the largest value in each bucket."""
     n = len(values)
     if n <= 2 * _BUCKETS:
         return start + np.repeat(np.arange(n + 1), 2)[1:-1], np.repeat(values, 2)
@@ -64,42 +68,23 @@ def _drawable() -> frozenset[int]:
 
 
 def plain(text: str, most: int = 24) -> str:
-    """A person's own text, short, with characters that the font lacks replaced."""
+    """A person's own text, cut short, a box in place of each character that the font lacks."""
     kept = "".join(letter if ord(letter) in _drawable() and letter.isprintable() else "□" for letter in text)
     return kept if len(kept) <= most else kept[: most - 1] + "…"
 
 
-def _label(axes: Axes, x: float, text: str, colour: str, align: str = "left", above: float = 1.03) -> None:
-    """A word over the panel in the colour of what it names."""
-    axes.text(
-        x,
-        above,
-        text,
-        transform=axes.transAxes,
-        color=colour,
-        fontsize=FONT_SIZE,
-        fontweight="bold",
-        ha=align,
-        va="bottom",
-    )
-
-
-def _signal(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
+def _signal(axes: Axes, result: MemoryResult, look: Look) -> None:
     values, n = result.signal.values, result.instant
-    unit = plain(result.signal.unit)
-    name = plain(result.signal.name, 20)
-    look.dress(axes, ylabel=unit or name)
+    look.dress(axes, ylabel=plain(result.signal.unit) or plain(result.signal.name, 20))
     axes.yaxis.label.set_parse_math(False)
-    low, high = float(values.min()), float(values.max())
-    margin = 0.18 * (high - low) or 0.5 * abs(high) or 1.0
-    low, high = low - margin, high + margin
+    low, high = padded(values, 0.18)
     if n < len(values):
         axes.plot(*envelope(values[n:], n), color=look.faint, linewidth=1.0)
         axes.axvline(n, color=look.grey, linewidth=0.8)
     # what leaves the picture is drawn thin and under the signal, which would vanish behind it
     shown, wild = _within(result.reconstruction, 2 * low - high, 2 * high - low)
     axes.plot(*envelope(values[:n]), color=look.ink, linewidth=0.9, zorder=3 if wild else 2)
-    style = "-" if result.method == "exact" else (0, (4, 1.5))
+    colour, style = _line(result.method)
     axes.plot(result.x * n, shown, color=colour, linewidth=0.6 if wild else 1.8, linestyle=style, zorder=2.5)
     axes.set_xlim(0, len(values))
     axes.set_ylim(low, high)
@@ -107,22 +92,18 @@ def _signal(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(4))
     if look.narrow:
         axes.set_xlabel(f"time ({result.signal.time_unit})", color=look.ink, fontsize=FONT_SIZE)
-    _label(axes, 0.0, "signal", look.ink)
-    plural = "" if result.order == 1 else "s"
-    _label(axes, 0.20, f"from {result.order} number{plural}", colour)
+    heading(axes, 0.0, "signal", look.ink)
+    heading(axes, 0.20, f"from {count(result.order, 'number')}", colour)
     if n < len(values):
-        _label(axes, 1.0, "to come", look.grey, "right")
+        heading(axes, 1.0, "to come", look.grey)
     if wild:
         size = float(np.abs(result.reconstruction).max())
         text = f"leaves the picture: up to {number(size, 2)}" if np.isfinite(size) else "overflowed: no longer finite"
-        axes.text(
-            0.98, 0.97, text, transform=axes.transAxes, color=APPROXIMATION, fontsize=FONT_SIZE, ha="right", va="top",
-            bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.5}, zorder=4,
-        )  # fmt: skip
+        note(axes, text, look, pad=1.5)
 
 
 def _within(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bool]:
-    """Values that can be drawn (the rest cut off or left out), and whether any had to be."""
+    """Values that can be drawn, the rest clipped or left out, and whether there was a rest."""
     finite = np.isfinite(values)
     wild = not finite.all() or values.min() < low or values.max() > high
     return np.where(finite, np.clip(np.where(finite, values, 0.0), low, high), np.nan), wild
@@ -176,11 +157,12 @@ def _strip(axes: Axes, scale: float) -> None:
     axes.set_axis_off()
 
 
-def _bars(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
+def _bars(axes: Axes, result: MemoryResult, look: Look) -> None:
     unit = plain(result.signal.unit, 12)
     look.dress(axes, xlabel=f"coefficient ({unit})" if unit else "coefficient")
     axes.xaxis.label.set_parse_math(False)
-    _label(axes, 0.0, "State now", look.ink, above=1.06)
+    heading(axes, 0.0, "State now", look.ink, above=1.06)
+    colour, _ = _line(result.method)
     edge = 1.15 * result.scale
     m = np.arange(result.order)
     inside = np.clip(np.where(np.isfinite(result.coefficients), result.coefficients, 0.0), -edge, edge)
@@ -196,19 +178,16 @@ def _bars(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
     else:
         axes.tick_params(labelleft=False)
     beyond = np.flatnonzero(~(np.abs(result.coefficients) <= edge))
-    if len(beyond):
-        one = len(beyond) == 1
-        text = (
-            f"{subscripted('c', beyond[0])} = {number(result.coefficients[beyond[0]])}"
-            if one
-            else f"{len(beyond)} off scale"
-        )
-        _label(axes, 1.0, text, colour, "right", above=1.06)
+    if len(beyond) == 1:
+        (m,) = beyond
+        heading(axes, 1.0, f"{subscripted('c', m)} = {number(result.coefficients[m])}", colour, above=1.06)
+    elif len(beyond):
+        heading(axes, 1.0, f"{len(beyond)} off scale", colour, above=1.06)
 
 
-def _error(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
+def _error(axes: Axes, result: MemoryResult, look: Look) -> None:
     look.dress(axes, xlabel="order (numbers)", ylabel="relative error", grid=True)
-    _label(axes, 0.0, "Error", look.ink)
+    heading(axes, 0.0, "Error", look.ink)
     orders = np.arange(1, len(result.errors) + 1)
     exact = np.where(result.errors > _ROUNDING, result.errors, np.nan)
     own = np.where(np.isfinite(result.own_errors) & (result.own_errors > _ROUNDING), result.own_errors, np.nan)
@@ -223,28 +202,20 @@ def _error(axes: Axes, result: MemoryResult, look: Look, colour: str) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
     stride = max(1, -(-(high - low) // 4))
     axes.yaxis.set_major_locator(FixedLocator([10.0**power for power in range(low, high + 1, stride)]))
-    axes.yaxis.set_major_formatter(lambda value, _: _power(value))
+    axes.yaxis.set_major_formatter(power_tick)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
     if not known.size:
-        if not np.isfinite(result.error):
-            text = "overflowed"
-        else:
-            text = "no error:\nconstant so far" if result.constant and result.method == "exact" else "below 1e−9"
-        axes.text(
-            0.5, 0.5, text, transform=axes.transAxes, color=look.ink, fontsize=FONT_SIZE, ha="center", va="center"
-        )
+        kept_all = result.constant and result.method == "exact"
+        text = "no error:\nconstant so far" if kept_all else "below 1e−9" if np.isfinite(result.error) else "overflowed"
+        middle = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, text, color=look.ink, fontsize=FONT_SIZE, **middle)
         return
     axes.plot(orders, exact, color=VALUES, linewidth=1.6)
+    colour, style = _line(result.method)
     if result.method != "exact":
-        axes.plot(orders[: result.order], own, color=colour, linewidth=1.6, linestyle=(0, (4, 1.5)))
+        axes.plot(orders[: result.order], own, color=colour, linewidth=1.6, linestyle=style)
     axes.axvline(result.order, color=look.grey, linewidth=0.8)
     if np.isfinite(own[-1]):
         axes.plot([result.order], [own[-1]], "o", color=colour, markersize=6, clip_on=False)
-        _label(axes, 1.0, number(own[-1]), colour, "right")
-
-
-def _power(value: float) -> str:
-    """0.01, 1, 100; further out 1e−6, 1e+21."""
-    exponent = round(np.log10(value))
-    return f"{value:g}" if -3 <= exponent <= 3 else f"1e{exponent}".replace("-", "−")
+        heading(axes, 1.0, number(own[-1]), colour)

@@ -5,28 +5,29 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, QUERY, SOFTMAX, VALUES, Look
+from idviz.figures.parts import legend, power_tick, whole_ticks
+from idviz.figures.style import APPROXIMATION, DASHED, DOTTED, FONT_SIZE, QUERY, SOFTMAX, SOLID, VALUES, Look, stacked
 from idviz.numbers.query import QueryResult
-from idviz.words import number
 
-SHOWN_CHANNELS = 2
+_CHANNELS = 2  # of the values, in the panel of the ratio
+_WIDE = (
+    (0.112, 0.60, 0.478, 0.33),
+    (0.112, 0.105, 0.358, 0.33),
+    (0.775, 0.60, 0.205, 0.33),
+    (0.61, 0.105, 0.37, 0.33),
+)
+_NARROW = stacked(4, left=0.215, right=0.96, top=0.965, bottom=0.055, gap=0.55)
 
 
 def draw(result: QueryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """Four panels from a :class:`QueryResult`."""
-    figure = look.prepare(figure, wide=(6.8, 5.4), narrow=(3.7, 9.6))
-    if look.narrow:
-        rows = figure.add_gridspec(4, 1, left=0.215, right=0.96, top=0.965, bottom=0.055, hspace=0.55)
-        tokens, basis, parts, curve = (figure.add_subplot(rows[i]) for i in range(4))
-        box = parts.get_position()
-        parts.set_position([0.34, box.y0, 0.62, box.height])
-    else:
-        tokens = figure.add_axes([0.112, 0.60, 0.478, 0.33])
-        parts = figure.add_axes([0.775, 0.60, 0.205, 0.33])
-        basis = figure.add_axes([0.112, 0.105, 0.358, 0.33])
-        curve = figure.add_axes([0.61, 0.105, 0.37, 0.33])
+    """Four panels: weights of the tokens, weights of the basis, the parts of the ratio, error against order."""
+    figure = look.prepare(figure, narrow=(3.7, 9.6))
+    tokens, basis, parts, curve = look.panels(figure, _WIDE, _NARROW)
+    if look.narrow:  # room for the names of the parts
+        _, bottom, _, height = parts.get_position().bounds
+        parts.set_position((0.34, bottom, 0.62, height))
     _token_weights(tokens, result, look)
     _basis_weights(basis, result, look)
     _parts(parts, result, look)
@@ -34,20 +35,19 @@ def draw(result: QueryResult, figure: Figure | None = None, *, look: Look = Look
     return figure
 
 
-def compressed_style(method: str) -> dict:
+def _projected(result: QueryResult) -> bool:
+    return result.method in ("exact", "discrete")
+
+
+def _line(result: QueryResult) -> dict:
     """The query's colour for an exact projection; dashed vermilion for an approximation."""
-    if method in ("exact", "discrete"):
-        return {"color": QUERY, "linestyle": "-"}
-    return {"color": APPROXIMATION, "linestyle": (0, (4, 1.5))}
+    if _projected(result):
+        return {"color": QUERY, "linestyle": SOLID}
+    return {"color": APPROXIMATION, "linestyle": DASHED}
 
 
-def _legend(axes: Axes, *entries: tuple[str, str]) -> None:
-    """Words in their colours, at the right above the axes, last one at the edge."""
-    inches = axes.get_position().width * axes.figure.get_figwidth()
-    x = 1.0
-    for text, colour in reversed(entries):
-        axes.text(x, 1.035, text, color=colour, fontsize=FONT_SIZE, ha="right", va="bottom", transform=axes.transAxes)
-        x -= (0.084 * len(text) + 0.12) / inches  # a letter of DejaVu Sans at 10 points is about 0.084 inches wide
+def _text_colour(result: QueryResult, look: Look) -> str:
+    return look.query_text if _projected(result) else APPROXIMATION
 
 
 def _limits(*series: np.ndarray, keep: float = 50.0) -> tuple[float, float, bool]:
@@ -75,19 +75,15 @@ def _token_weights(axes: Axes, result: QueryResult, look: Look) -> None:
     low, high, cut = _limits(full, row)
     axes.stairs(full, edges, fill=True, color=SOFTMAX, alpha=0.75, linewidth=0.8)
     axes.stairs(np.clip(row, 10 * low, 10 * high), edges, linewidth=1.8, baseline=None,
-                **compressed_style(result.method))  # fmt: skip
+                **_line(result))  # fmt: skip
     axes.axhline(0, color=look.grey, linewidth=0.6)
     axes.plot([result.n], [0], marker="^", markersize=8, color=QUERY, markeredgecolor=look.ink, clip_on=False, zorder=5)
     axes.set_xlim(0.5, max(result.n + 0.5, 1.5))
     axes.set_ylim(low, high)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 5)
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    _legend(axes, ("full", look.softmax_text), (f"order {result.order}", _text_colour(result, look)))
+    legend(axes, ("full", look.softmax_text), (f"order {result.order}", _text_colour(result, look)))
     _note_cut(axes, cut)
-
-
-def _text_colour(result: QueryResult, look: Look) -> str:
-    return look.query_text if result.method in ("exact", "discrete") else APPROXIMATION
 
 
 def _basis_weights(axes: Axes, result: QueryResult, look: Look) -> None:
@@ -98,31 +94,31 @@ def _basis_weights(axes: Axes, result: QueryResult, look: Look) -> None:
     look.dress(axes, xlabel="basis function m", ylabel="s ÷ largest |s|;  η", title="Basis weights")
     low, high, cut = _limits(np.ones(1), s, result.eta, keep=2.5)
     width = max(1.5, min(9.0, 150 / result.order))
-    axes.vlines(m, 0, s, color=compressed_style(result.method)["color"], linewidth=width)
+    axes.vlines(m, 0, s, color=_line(result)["color"], linewidth=width)
     axes.plot(m, result.eta, linestyle="none", marker="D", markersize=max(2.5, min(5, 110 / result.order)),
               color=look.grey, markeredgecolor=look.paper, markeredgewidth=0.5)  # fmt: skip
     axes.axhline(0, color=look.grey, linewidth=0.6)
     axes.set_xlim(-0.7, max(result.order - 0.3, 1.7))
     axes.set_ylim(min(low, -0.15), max(high, 1.1))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 5)
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    _legend(axes, ("s", _text_colour(result, look)), ("◆ η", look.grey))
+    legend(axes, ("s", _text_colour(result, look)), ("◆ η", look.grey))
     _note_cut(axes, cut)
 
 
 def _parts(axes: Axes, result: QueryResult, look: Look) -> None:
     """Denominator, numerators and ratios: full as a ring, compressed as a dot."""
     unit = result.full_denominator or 1.0
-    channels = min(SHOWN_CHANNELS, len(result.readout))
+    channels = min(_CHANNELS, len(result.readout))
     labels = ["denominator"]
     labels += [f"numerator {i + 1}" for i in range(channels)] + [f"readout {i + 1}" for i in range(channels)]
     full = np.array([1.0, *(result.full_numerator / unit)[:channels], *result.full_readout[:channels]])
-    found = np.array([result.denominator / unit, *(result.numerator / unit)[:channels], *result.readout[:channels]])
+    ours = np.array([result.denominator / unit, *(result.numerator / unit)[:channels], *result.readout[:channels]])
     look.dress(axes, xlabel="÷ full denominator", title="The ratio")
-    low, high, cut = _limits(full, found, keep=3.0)
+    low, high, cut = _limits(full, ours, keep=3.0)
     y = np.arange(len(labels))[::-1]
     colours = [look.grey] + [VALUES] * channels + [_text_colour(result, look)] * channels
-    shown = np.clip(np.nan_to_num(found, nan=0.0), low, high)
+    shown = np.clip(np.nan_to_num(ours, nan=0.0), low, high)
     axes.axvline(0, color=look.faint, linewidth=0.8)
     axes.hlines(y, full, shown, color=look.grey, linewidth=1.2)
     axes.scatter(full, y, s=70, facecolor="none", edgecolor=SOFTMAX, linewidth=2, zorder=3, clip_on=False)
@@ -133,7 +129,7 @@ def _parts(axes: Axes, result: QueryResult, look: Look) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(3))
-    _legend(axes, ("○ full", look.softmax_text))
+    legend(axes, ("○ full", look.softmax_text))
     _note_cut(axes, cut, "\n")
 
 
@@ -143,7 +139,7 @@ def _error_curve(axes: Axes, result: QueryResult, look: Look) -> None:
     error = 100 * np.clip(np.nan_to_num(result.curve_error, nan=np.inf, posinf=1e12), 1e-16, 1e10)
     drawn = [error]
     axes.loglog(orders, error, linewidth=1.6, marker="o" if len(orders) == 1 else None, markersize=4,
-                **compressed_style(result.method))  # fmt: skip
+                **_line(result))  # fmt: skip
     entries = [("error", _text_colour(result, look))]
     if result.curve_bound is not None:
         bound = 100 * np.clip(np.nan_to_num(result.curve_bound, posinf=1e12), 1e-16, 1e10)
@@ -151,10 +147,10 @@ def _error_curve(axes: Axes, result: QueryResult, look: Look) -> None:
         drawn.append(bound)
         entries.insert(0, ("··· bound", look.ink))
     now = error[result.order - 1]
-    axes.plot([result.order], [now], marker="o", markersize=7, color=compressed_style(result.method)["color"],
+    axes.plot([result.order], [now], marker="o", markersize=7, color=_line(result)["color"],
               markeredgecolor=look.ink, zorder=5, clip_on=False)  # fmt: skip
     if 1 < result.n < len(orders):
-        axes.axvline(result.n, color=look.grey, linewidth=1, linestyle=(0, (1, 2)))
+        axes.axvline(result.n, color=look.grey, linewidth=1, linestyle=DOTTED)
         axes.text(result.n, 0.02, "M = n ", color=look.grey, fontsize=FONT_SIZE, ha="right", va="bottom",
                   transform=axes.get_xaxis_transform())  # fmt: skip
     axes.set_xlim(0.9, max(len(orders) * 1.12, 2))
@@ -166,11 +162,5 @@ def _error_curve(axes: Axes, result: QueryResult, look: Look) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     ticks = [m for m in (1, 4, 16, 64, 256) if m <= max(len(orders), 1)]
     axes.set_xticks(ticks, [str(m) for m in ticks])
-    axes.yaxis.set_major_formatter(FuncFormatter(_percent_tick))
-    _legend(axes, *entries)
-
-
-def _percent_tick(value: float, _position: int) -> str:
-    if 1e-3 <= value < 1e4:
-        return number(value)
-    return f"1e{round(np.log10(value))}".replace("-", "−")
+    axes.yaxis.set_major_formatter(power_tick)
+    legend(axes, *entries)

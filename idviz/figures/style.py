@@ -1,13 +1,14 @@
 """One visual language: colours with fixed meanings, two themes, two layouts.
 
-Every figure function takes ``(result, figure=None, *, look=Look())`` and starts with ``figure = look.prepare(figure)``.
-Nothing here touches ``pyplot``: figures are ``matplotlib.figure.Figure`` objects with their own Agg canvas, so
-that threads do not share state.
+Every figure module has one entry, ``draw(result, figure=None, *, look=Look())``, which draws into a figure of
+``look.prepare``. Nothing here touches ``pyplot``: figures are ``matplotlib.figure.Figure`` objects with their own Agg
+canvas, so that threads share no state.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import matplotlib as mpl
@@ -29,6 +30,12 @@ LINEAR = "#808000"  # linear attention: olive, which Okabe–Ito lacks; its mark
 SIGNED_MAP = "RdBu"  # centred at 0
 POSITIVE_MAP = "viridis"
 
+Box = tuple[float, float, float, float]  # left, bottom, width, height of a panel, as parts of the figure
+
+SOLID = "-"
+DASHED = (0, (4, 1.5))  # approximations
+DOTTED = (0, (1, 2))  # references and limits
+
 FONT_SIZE = 10.0  # points; at DPI 120, 16.7 px in the file and over 12 px as shown
 DPI = 120
 
@@ -38,10 +45,10 @@ logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure is drawn: ``theme`` ``"light"`` or ``"dark"``; ``narrow`` stacks the panels for a phone.
+    """How a figure is drawn: in the theme ``"light"`` or ``"dark"``; ``narrow`` stacks the panels for a phone.
 
-    Attributes that depend on the theme: ``ink`` (the signal or token itself, and text), ``paper`` (background),
-    ``grey`` (η and normalisers), ``faint`` (grid and spines), ``query_text`` and ``softmax_text``.
+    Colours of the theme: ``ink`` (the signal or token itself, and text), ``paper`` (background), ``grey`` (η and
+    normalisers), ``faint`` (grid and spines), ``query_text`` and ``softmax_text``.
     """
 
     theme: str = "light"
@@ -86,7 +93,7 @@ class Look:
         wide: tuple[float, float] = (6.8, 5.4),
         narrow: tuple[float, float] = (3.7, 7.6),
     ) -> Figure:
-        """An empty figure of the right size (inches), the one given if there is one; ready to draw into."""
+        """An empty figure of the right size (inches): the one given, if there is one."""
         if figure is None:
             figure = Figure(dpi=DPI)
             FigureCanvasAgg(figure)
@@ -98,8 +105,12 @@ class Look:
         figure.set_facecolor(self.paper)
         return figure
 
+    def panels(self, figure: Figure, wide: Sequence[Box], narrow: Sequence[Box]) -> list[Axes]:
+        """The panels of the layout in use."""
+        return [figure.add_axes(box) for box in (narrow if self.narrow else wide)]
+
     def dress(self, axes: Axes, *, xlabel: str = "", ylabel: str = "", title: str = "", grid: bool = False) -> Axes:
-        """Give axes the house style: left and bottom spines only, labels with units, title at the left."""
+        """Give axes the house style: left and bottom spines only, labels with units, the title at the left."""
         axes.set_facecolor(self.paper)
         for side, spine in axes.spines.items():
             spine.set_visible(side in ("left", "bottom"))
@@ -113,3 +124,9 @@ class Look:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)
         return axes
+
+
+def stacked(count: int, *, left: float, right: float, top: float, bottom: float, gap: float) -> list[Box]:
+    """Panels of one size, one above the other; ``gap`` between them as a part of their height."""
+    height = (top - bottom) / (count + gap * (count - 1))
+    return [(left, top - height * (1 + i * (1 + gap)), right - left, height) for i in range(count)]

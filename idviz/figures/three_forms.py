@@ -7,27 +7,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.modes import word
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, QUERY, S4D, SIGNED_MAP, Look
+from idviz.figures.parts import whole_ticks, width_inches, word
+from idviz.figures.style import DOTTED, FONT_SIZE, INTERDOMAIN, QUERY, S4D, SIGNED_MAP, Look
 from idviz.numbers.three_forms import ThreeForms
 from idviz.words import duration, memory_size, number
 
 _MOST_TOKENS = 256
+_WIDE = (
+    (0.165, 0.685, 0.295, 0.245),
+    (0.165, 0.295, 0.295, 0.245),
+    (0.60, 0.485, 0.375, 0.445),
+    (0.60, 0.105, 0.375, 0.225),
+)
+_NARROW = (
+    (0.315, 0.865, 0.62, 0.098),
+    (0.315, 0.685, 0.62, 0.098),
+    (0.215, 0.30, 0.74, 0.25),
+    (0.215, 0.06, 0.74, 0.15),
+)
 
 
 def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """Four panels: time, memory, effective attention of a window of queries, and one query's row."""
-    figure = look.prepare(figure, wide=(6.8, 5.4), narrow=(3.7, 9.6))
-    if look.narrow:
-        clock = figure.add_axes([0.315, 0.865, 0.62, 0.098])
-        memory = figure.add_axes([0.315, 0.685, 0.62, 0.098])
-        heat = figure.add_axes([0.215, 0.30, 0.74, 0.25])
-        row = figure.add_axes([0.215, 0.06, 0.74, 0.15])
-    else:
-        clock = figure.add_axes([0.165, 0.685, 0.295, 0.245])
-        memory = figure.add_axes([0.165, 0.295, 0.295, 0.245])
-        heat = figure.add_axes([0.60, 0.485, 0.375, 0.445])
-        row = figure.add_axes([0.60, 0.105, 0.375, 0.225])
+    """Four panels: time, memory, the weights of a window of queries, and one query's row."""
+    figure = look.prepare(figure, narrow=(3.7, 9.6))
+    clock, memory, heat, row = look.panels(figure, _WIDE, _NARROW)
     figure.text(
         *((0.03, 0.605) if look.narrow else (0.02, 0.1)),
         f"Same outputs, to {number(max(result.differences), 2)} of the largest",
@@ -35,9 +38,11 @@ def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look(
         fontsize=FONT_SIZE,
         va="bottom",
     )
-    _bars(clock, result, [1000 * form.seconds for form in result.forms], lambda form: duration(form.seconds), look)
+    milliseconds = [1000 * form.seconds for form in result.forms]
+    mebibytes = [form.bytes / 2**20 for form in result.forms]
+    _bars(clock, result, milliseconds, [duration(form.seconds) for form in result.forms], look)
     look.dress(clock, xlabel="milliseconds (log)", title="Time, one thread")
-    _bars(memory, result, [form.bytes / 2**20 for form in result.forms], lambda form: memory_size(form.bytes), look)
+    _bars(memory, result, mebibytes, [memory_size(form.bytes) for form in result.forms], look)
     look.dress(memory, xlabel="MiB at the peak (log)", title="Memory")
     for axes in (clock, memory):
         axes.tick_params(axis="y", length=0)
@@ -47,15 +52,15 @@ def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look(
     return figure
 
 
-def _bars(axes: Axes, result: ThreeForms, values: list[float], label, look: Look) -> None:
-    """Horizontal bars over the logarithm of the values, each with its number."""
+def _bars(axes: Axes, result: ThreeForms, values: list[float], labels: list[str], look: Look) -> None:
+    """Horizontal bars over the logarithm of the values, each with its label."""
     y = np.arange(len(values))[::-1]
     logs = np.log10(values)
     low = float(np.floor(logs.min() - 0.3))
     axes.barh(y, logs - low, left=low, height=0.62, color=INTERDOMAIN)
     axes.set_xlim(low, logs.max() + 0.55 * (logs.max() - low))  # room for the numbers
-    for place, end, form in zip(y, logs, result.forms, strict=True):
-        axes.text(end, place, f" {label(form)}", color=look.ink, fontsize=FONT_SIZE, va="center", ha="left")
+    for place, end, label in zip(y, logs, labels, strict=True):
+        axes.text(end, place, f" {label}", color=look.ink, fontsize=FONT_SIZE, va="center", ha="left")
     axes.set_ylim(-0.6, len(values) - 0.4)
     axes.set_yticks(y, [form.name for form in result.forms])
     powers = np.arange(low, np.floor(logs.max() + 0.01) + 1)
@@ -64,7 +69,7 @@ def _bars(axes: Axes, result: ThreeForms, values: list[float], label, look: Look
 
 
 def _tokens_shown(result: ThreeForms) -> tuple[int, int]:
-    """The tokens drawn, from 0: up to the last query of the window, and not so many that one is thinner than a dot."""
+    """First and last token drawn, from 0: up to the window's last query, and few enough for a dot each."""
     stop = result.start + len(result.weights)
     return max(0, stop - _MOST_TOKENS), stop
 
@@ -72,7 +77,7 @@ def _tokens_shown(result: ThreeForms) -> tuple[int, int]:
 def _token_axis(axes: Axes, result: ThreeForms) -> None:
     first, stop = _tokens_shown(result)
     axes.set_xlim(first + 0.5, stop + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 4)
 
 
 def _heat(axes: Axes, result: ThreeForms, look: Look) -> None:
@@ -94,15 +99,15 @@ def _heat(axes: Axes, result: ThreeForms, look: Look) -> None:
     axes.axhline(result.position, color=QUERY, linewidth=1.2)
     corner, end = result.chunk_start, min(result.chunk_start + result.chunk, result.length)
     square = np.array([corner, end, end, corner, corner]) + 0.5, np.array([corner, corner, end, end, corner]) + 0.5
-    axes.plot(*square, color="#222222", linewidth=1.0, linestyle=(0, (1, 2)))
+    axes.plot(*square, color="#222222", linewidth=1.0, linestyle=DOTTED)
     axes.set_ylim(stop + 0.5, top)
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+    whole_ticks(axes.yaxis, 4)
     _token_axis(axes, result)
     word(axes, "··· a chunk", look.ink)
 
 
 def _row(axes: Axes, result: ThreeForms, look: Look) -> None:
-    """One query's weights: what its own chunk holds, and what comes by the carried state."""
+    """One query's weights: on tokens of its own chunk, and on those read through the carried state."""
     look.dress(axes, xlabel="token read", ylabel="weight", title=f"Query {result.position}")
     split, row = result.chunk_start, result.row
     edges = np.arange(result.length + 1) + 0.5
@@ -118,5 +123,4 @@ def _row(axes: Axes, result: ThreeForms, look: Look) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: number(value, 2))
     _token_axis(axes, result)
     word(axes, "▮ chunk", INTERDOMAIN)
-    inches = axes.get_position().width * axes.figure.get_figwidth()
-    word(axes, "▮ state", S4D, x=1 - 0.78 / inches)
+    word(axes, "▮ state", S4D, x=1 - 0.78 / width_inches(axes))

@@ -1,4 +1,4 @@
-"""One coefficient of a held signal: the numbers behind *Basis* (E3, E6)."""
+"""One coefficient of a held signal, as a sum over its cells (E3, E6)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.exact import legendre_basis, legendre_cell_integrals
 from idviz.samples.signals import load_signal
 
@@ -15,10 +16,10 @@ _POINTS = 400
 
 @dataclass(frozen=True, eq=False)
 class BasisResult:
-    """One coefficient of ``order``, that of φ_degree, for a signal of N equal cells, scaled by ``amount``.
+    """One coefficient c_m out of M = ``order``, m = ``degree``, of a signal in N equal cells, scaled by ``amount``.
 
     x (n,) in [0, 1] and basis (M, n); cells (N,) the signal; integrals (N,) ∫φ_m over each cell; coefficients (M,)
-    exact; before, after (n,) the sum of the terms below m, and with the scaled c_m φ_m; errors relative to the RMS.
+    exact; before (n,) the sum of the terms below m, after (n,) with amount · c_m φ_m added; errors over the RMS.
     """
 
     name: str
@@ -41,11 +42,22 @@ class BasisResult:
     def coefficient(self) -> float:
         return float(self.coefficients[self.degree])
 
+    @property
+    def products(self) -> np.ndarray:
+        """(N,): what each cell adds to the coefficient."""
+        return self.cells * self.integrals
+
+    @property
+    def least_error(self) -> float:
+        """The relative error with the exact coefficient."""
+        energy = float(np.mean(self.cells**2)) or 1.0
+        return float(np.sqrt(max(self.error_before**2 - self.coefficient**2 / energy, 0.0)))
+
 
 def compute(
     signal: str = "steps", order: int = 12, degree: int = 4, cells: int = 24, amount: float = 1.0
 ) -> BasisResult:
-    """c_m of a held signal as the sum over its cells (E6), and what adding c_m φ_m does.
+    """c_m of a held signal as the sum over its cells (E6), and the signal with c_m φ_m added.
 
     Raises ``ValueError`` for a degree that is not below the order.
     """
@@ -57,14 +69,7 @@ def compute(
     coefficients = integrals @ values
     before = coefficients[:degree] @ basis[:degree]
     after = before + amount * coefficients[degree] * basis[degree]
-    # by Parseval, the mean taken out first so that little is lost: ‖f − sum‖² = ‖f‖² − Σ c²
-    spread = float(np.mean((values - values.mean()) ** 2))
-    energy = float(np.mean(values**2))
-    left = energy if degree == 0 else max(spread - float(np.sum(coefficients[1:degree] ** 2)), 0.0)
-    after_left = left + coefficients[degree] ** 2 * ((amount - 1) ** 2 - 1)
-    if degree == 0:
-        after_left = spread + coefficients[0] ** 2 * (amount - 1) ** 2
-    rms = np.sqrt(energy) or 1.0
+    error_before, error_after = _errors(values, coefficients[: degree + 1], amount)
     return BasisResult(
         name=whole.name,
         unit=whole.unit,
@@ -78,19 +83,34 @@ def compute(
         coefficients=coefficients,
         before=before,
         after=after,
-        error_before=float(np.sqrt(left) / rms),
-        error_after=float(np.sqrt(max(after_left, 0.0)) / rms),
+        error_before=error_before,
+        error_after=error_after,
     )
+
+
+def _errors(cells: np.ndarray, coefficients: np.ndarray, amount: float) -> tuple[float, float]:
+    """Relative errors of the sum of the terms below the last, and with ``amount`` times the last one added.
+
+    By Parseval, ‖f − sum‖² = ‖f‖² − Σ c², with the mean taken out first so that few digits are lost.
+    """
+    *_, last = coefficients
+    energy = float(np.mean(cells**2))
+    spread = float(np.mean((cells - cells.mean()) ** 2))
+    if len(coefficients) == 1:  # the last one is the mean
+        before, after = energy, spread + last**2 * (amount - 1) ** 2
+    else:
+        before = max(spread - float(np.sum(coefficients[1:-1] ** 2)), 0.0)
+        after = before + last**2 * ((amount - 1) ** 2 - 1)
+    rms = np.sqrt(energy) or 1.0
+    return float(np.sqrt(before) / rms), float(np.sqrt(max(after, 0.0)) / rms)
 
 
 @lru_cache(maxsize=16)
 def _tables(order: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points (dense at the ends, where the φ_m are steep), the basis there, the cell integrals; read-only."""
+    """x (n,), dense at the ends, where the φ_m are steep; the basis there (M, n); the cell integrals (M, N)."""
     x = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, _POINTS))
-    found = x, legendre_basis(order, x), legendre_cell_integrals(order, np.linspace(0, 1, cells + 1))
-    for array in found:
-        array.flags.writeable = False
-    return found
+    integrals = legendre_cell_integrals(order, np.linspace(0, 1, cells + 1))
+    return read_only(x), read_only(legendre_basis(order, x)), read_only(integrals)
 
 
 def _in_cells(values: np.ndarray, cells: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The numbers behind *Lag kernel G*: G of one head at initialisation, its rows, diagonal and rank (E15, E17)."""
+"""The lag kernel G of one head at initialisation: its rows, diagonal and rank (E15, E17)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.needs import needed
 from idviz.numbers.modes import LABELS, aliases, discretised, spectrum
 from idviz.words import count
@@ -17,11 +18,11 @@ WEIGHTS = (("average", "initial: an average"), ("ones", "all ones"))
 
 @dataclass(frozen=True, eq=False)
 class LagKernel:
-    """G (L, L) over lags 0 … L−1 of one head (E17), and what is read from it.
+    """G (L, L) over the lags 0 … L−1 of one head (E17), and what its row, diagonal and eigenvalues say.
 
-    ``decay`` (L,) is Δe^{−Δτ}, the diagonal that an average would have; ``eigenvalues`` (L,) fall; ``on_diagonal`` is
-    the share of ΣG² on the diagonal; ``effective_rank`` (Σλ)²/Σλ²; ``average`` whether w is the initial one; ``width``
-    counts the lags around ``row`` where the row stays over half of its diagonal entry.
+    decay (L,) is Δe^{−Δτ}, the diagonal of an average; eigenvalues (L,) fall; on_diagonal is the share of ΣG² on the
+    diagonal; effective_rank (Σλ)²/Σλ²; average: whether w are the initial weights; width: how many lags around
+    ``row`` the row stays over half of its diagonal entry.
     """
 
     name: str
@@ -37,59 +38,55 @@ class LagKernel:
     width: int
     warnings: tuple[str, ...] = ()
 
+    @property
+    def total(self) -> float:
+        """The sum of the diagonal over the lags shown."""
+        return float(np.trace(self.G))
+
+    @property
+    def average_total(self) -> float:
+        """The sum of an average's diagonal over all lags, Δ/(1 − e^{−Δ})."""
+        return float(self.delta / -np.expm1(-self.delta))
+
 
 @lru_cache(maxsize=32)
 def _kernel(modes: int, memory: float, initialisation: str, weights: str, lags: int) -> tuple[np.ndarray, np.ndarray]:
     """G (L, L) and its eigenvalues (L,), falling; read-only."""
-    delta, lam = 2.0**-memory, spectrum(modes, initialisation)
-    a_bar, b_bar = discretised(lam, delta)
+    delta = 2.0**-memory
+    a_bar, b_bar = discretised(spectrum(modes, initialisation), delta)
     tracing = needed("idviz.learned.tracing")
     w = delta / (modes * np.abs(b_bar) ** 2) if weights == "average" else np.ones(modes)
     G = tracing.lag_kernel(tracing.mode_kernels(a_bar, b_bar, lags), w)
-    eigenvalues = np.linalg.eigvalsh(G)[::-1].copy()
-    for array in (G, eigenvalues):
-        array.flags.writeable = False
-    return G, eigenvalues
+    return read_only(G), read_only(np.linalg.eigvalsh(G)[::-1].copy())
 
 
-def compute(*, modes, memory, initialisation, weights, lags, row) -> LagKernel:
+def compute(*, modes: int, memory: float, initialisation: str, weights: str, lags: int, row: int) -> LagKernel:
     """G over ``lags`` lags at Δ = 2^−memory, and what its row, diagonal and eigenvalues say."""
+    delta = 2.0**-memory
     G, eigenvalues = _kernel(modes, memory, initialisation, weights, lags)
-    return summarise(
-        G,
-        eigenvalues,
+    return LagKernel(
         name=LABELS[initialisation],
         modes=modes,
-        delta=2.0**-memory,
-        average=weights == "average",
-        row=row,
-        aliased=aliases(spectrum(modes, initialisation), 2.0**-memory),
-    )
-
-
-def summarise(G, eigenvalues, *, name, modes, delta, average, row, aliased=0) -> LagKernel:
-    """The result for any layer's G (L, L), a trained one's too."""
-    lags = len(G)
-    values = np.abs(G[row])
-    inside = values >= 0.5 * values[row]
-    decay = delta * np.exp(-delta * np.arange(lags))
-    decay.flags.writeable = False
-    left = row - int(np.argmin(inside[row::-1])) if not inside[: row + 1].all() else -1
-    right = row + int(np.argmin(inside[row:])) if not inside[row:].all() else lags
-    return LagKernel(
-        name=name,
-        modes=modes,
         delta=delta,
-        average=average,
+        average=weights == "average",
         G=G,
         row=row,
-        decay=decay,
+        decay=read_only(delta * np.exp(-delta * np.arange(lags))),
         eigenvalues=eigenvalues,
         on_diagonal=float((np.diag(G) ** 2).sum() / (G**2).sum()),
         effective_rank=float(np.abs(eigenvalues).sum() ** 2 / (eigenvalues**2).sum()),
-        width=right - left - 1,
-        warnings=_warnings(aliased, modes, name, delta),
+        width=_width(np.abs(G[row]), row),
+        warnings=_warnings(aliases(spectrum(modes, initialisation), delta), modes, LABELS[initialisation], delta),
     )
+
+
+def _width(values: np.ndarray, at: int) -> int:
+    """How many values around ``at``, itself included, stay at half of it or more."""
+    low = np.flatnonzero(values < 0.5 * values[at])
+    after = int(np.searchsorted(low, at))
+    left = int(low[after - 1]) if after else -1
+    right = int(low[after]) if after < len(low) else len(values)
+    return right - left - 1
 
 
 def _warnings(aliased: int, modes: int, name: str, delta: float) -> tuple[str, ...]:

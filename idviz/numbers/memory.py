@@ -1,4 +1,4 @@
-"""What M numbers keep of a signal: the numbers behind *Memory of a signal* (E4–E9)."""
+"""What M numbers keep of a signal (E4–E9)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.exact import legendre_basis, legendre_cell_integrals, legs_project, legs_trajectory
+from idviz.numbers.stepping import peak
 from idviz.samples.files import Uploaded
 from idviz.samples.signals import Signal, load_signal, signal_from_csv
 from idviz.words import capital, count, number
@@ -25,7 +27,7 @@ _IN_CLOSED_FORM = 4096  # up to here one projection is quicker than a walk down 
 
 @dataclass(frozen=True, eq=False)
 class Spike:
-    """The one narrow peak that stands out: where, how high over the median, and which part of that the state keeps."""
+    """The one narrow peak that stands out: its sample, its height over the median, the share of it that is kept."""
 
     position: int
     height: float
@@ -34,11 +36,12 @@ class Spike:
 
 @dataclass(frozen=True, eq=False)
 class MemoryResult:
-    """What the M numbers keep of the first ``instant`` samples. Errors are RMS, relative to the RMS of those samples.
+    """What M numbers keep of the first ``instant`` samples. Errors are RMS, relative to the RMS of those samples.
 
     coefficients (M,) by ``method``; exact (256,), the exact ones; errors (256,) of the exact state at orders 1…256;
-    own_errors (M,) the same for ``method`` at 1…M; heat_at (K,) samples seen, heat (K, M) the states then, heat_exact
-    likewise; x (n,) in [0, 1] and reconstruction (n,).
+    own_errors (M,) of ``method`` at 1…M; heat_at (K,) samples seen, heat (K, M) the states then, scale the largest
+    exact |coefficient| in them; x (n,) in [0, 1] and reconstruction (n,). Of a method that steps: previous_mean is c₀
+    one sample earlier, peak the largest |coefficient| so far, after peak_at samples; 0 for the exact method.
     """
 
     signal: Signal
@@ -50,7 +53,6 @@ class MemoryResult:
     errors: np.ndarray
     own_errors: np.ndarray
     rms: float
-    constant: bool
     heat_at: np.ndarray
     heat: np.ndarray
     scale: float
@@ -63,8 +65,33 @@ class MemoryResult:
     warnings: tuple[str, ...]
 
     @property
+    def past(self) -> np.ndarray:
+        """(instant,): the samples seen."""
+        return self.signal.values[: self.instant]
+
+    @property
+    def constant(self) -> bool:
+        """Whether all samples seen are the same."""
+        return bool(np.ptp(self.past) == 0)
+
+    @property
     def error(self) -> float:
+        """The relative error of the state as it is kept."""
         return float(self.own_errors[-1])
+
+    @property
+    def exact_error(self) -> float:
+        """The relative error of the exact state of the same order."""
+        return float(self.errors[self.order - 1])
+
+    @property
+    def departure(self) -> float:
+        """The part of the error that the method adds to the exact state's."""
+        return float(np.sqrt(max(self.error**2 - self.exact_error**2, 0.0)))
+
+    def kept(self, order: int) -> float:
+        """The share of the past's energy that an exact state of that order keeps."""
+        return 1 - float(self.errors[order - 1]) ** 2
 
 
 def compute(
@@ -75,43 +102,30 @@ def compute(
     upload: Uploaded | None = None,
     column: str = "",
 ) -> MemoryResult:
-    """The state of the first ``instant`` samples and what can be rebuilt from it (E4–E9); approximations as labelled.
+    """The state of the first ``instant`` samples and what can be rebuilt from it (E4–E9).
 
     Raises ``ValueError`` for a file that cannot be read, or a signal too long for a method that steps.
     """
     whole = load_signal(signal) if upload is None else signal_from_csv(upload.data, column)
-    work = _work(whole)
     instant = len(whole) if instant is None else instant
-    if not 1 <= instant <= len(whole):
-        raise ValueError(f"instant must be from 1 to {len(whole)} samples seen, not {instant}")
-    if method != "exact" and len(whole) > MOST_STEPS:
-        raise ValueError(
-            f"{METHOD_NAMES[method]} steps sample by sample: at most {MOST_STEPS:,} samples, and this signal has "
-            f"{len(whole):,}; the method “exact” has no such limit"
-        )
-    past = whole.values[:instant]
-    exact = work.exact_state(instant)
-    heat_at, heat = work.heat(_tier(order))
+    _check(whole, instant, method)
+    past, shared = whole.values[:instant], _shared(whole)
+    exact = shared.exact_state(instant)
+    heat_at, heat = shared.heat(_tier(order))
     heat = heat[:, :order]
-    scale = _scale(heat)
-    coefficients = exact[:order]
-    previous_mean = peak = 0.0
-    peak_at = 0
+    scale, coefficients = _scale(heat), exact[:order]
+    previous_mean, highest, peak_at = 0.0, 0.0, 0
     if method != "exact":
-        states = work.stepped(order, method)
+        states = shared.stepped(order, method)
         coefficients, heat = states[instant - 1], states[heat_at - 1]
         previous_mean = float(states[instant - 2, 0]) if instant > 1 else 0.0
-        peak, peak_at = _peak(states[:instant])
-
+        highest, peak_at = peak(np.abs(states[:instant]).max(axis=1))
     rms, errors = _errors(past, exact)
-    own_errors = errors[:order]
-    if method != "exact":  # orthogonal: the method's departure adds to what no order-M state can hold
-        with np.errstate(over="ignore", invalid="ignore"):
-            departure = np.hypot.accumulate((coefficients - exact[:order]) / (rms or 1.0))
-            own_errors = np.hypot(own_errors, departure)
-    x = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 240 + 3 * order))  # as dense as a polynomial's own wiggles
-    with np.errstate(over="ignore", invalid="ignore"):
-        reconstruction = coefficients @ _basis(order, len(x))
+    x, basis = _curve(order)
+    with np.errstate(over="ignore", invalid="ignore"):  # the state may have blown up
+        # the method's departure is orthogonal to what no order-M state can hold
+        own_errors = np.hypot(errors[:order], np.hypot.accumulate((coefficients - exact[:order]) / (rms or 1.0)))
+        reconstruction = coefficients @ basis
     return MemoryResult(
         signal=whole,
         order=order,
@@ -122,7 +136,6 @@ def compute(
         errors=errors,
         own_errors=own_errors,
         rms=rms,
-        constant=bool(np.ptp(past) == 0),
         heat_at=heat_at,
         heat=heat,
         scale=scale,
@@ -130,25 +143,29 @@ def compute(
         reconstruction=reconstruction,
         spike=_spike(past, coefficients),
         previous_mean=previous_mean,
-        peak=peak,
+        peak=highest,
         peak_at=peak_at,
-        warnings=_warnings(method, peak, peak_at, past),
+        warnings=_warnings(method, highest, peak_at, past),
     )
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
+def _check(whole: Signal, instant: int, method: str) -> None:
+    if not 1 <= instant <= len(whole):
+        raise ValueError(f"instant must be from 1 to {len(whole)} samples seen, not {instant}")
+    if method != "exact" and len(whole) > MOST_STEPS:
+        raise ValueError(
+            f"{METHOD_NAMES[method]} steps sample by sample: at most {MOST_STEPS:,} samples, and this signal has "
+            f"{len(whole):,}; the method “exact” has no such limit"
+        )
 
 
 def _tier(order: int) -> int:
-    """The order at which a trajectory is computed once for all orders up to it: a state's first numbers do not
-    depend on how many follow."""
+    """The order whose trajectory serves every order up to it: a state's first numbers are those of a smaller state."""
     return next(tier for tier in (32, 64, 128, MOST_ORDERS) if order <= tier)
 
 
-class _Work:
-    """What one signal's pictures share, kept so that moving a slider is quick. All arrays are read-only."""
+class _Shared:
+    """What all pictures of one signal share, kept so that moving a slider is quick. The arrays are read-only."""
 
     def __init__(self, signal: Signal):
         self.values = signal.values
@@ -158,31 +175,33 @@ class _Work:
 
     def _exact_state(self, instant: int) -> np.ndarray:
         if instant <= _IN_CLOSED_FORM:
-            return _frozen(legs_project(self.values[:instant], MOST_ORDERS)[:, 0])
-        return _frozen(legs_trajectory(self.values, MOST_ORDERS, at=[instant])[0, :, 0])
+            return read_only(legs_project(self.values[:instant], MOST_ORDERS)[:, 0])
+        return read_only(legs_trajectory(self.values, MOST_ORDERS, at=[instant])[0, :, 0])
 
     def _heat(self, order: int) -> tuple[np.ndarray, np.ndarray]:
         """(K,) samples seen, in equal strides, at most 200 and the last; (K, order) exact states then."""
         stride = -(-len(self.values) // 200)
         at = np.append(np.arange(stride, len(self.values), stride), len(self.values))
-        return _frozen(at), _frozen(legs_trajectory(self.values, order, at=at)[:, :, 0])
+        return read_only(at), read_only(legs_trajectory(self.values, order, at=at)[:, :, 0])
 
     def _stepped(self, order: int, method: str) -> np.ndarray:
-        return _frozen(legs_trajectory(self.values, order, method=method)[:, :, 0])
+        return read_only(legs_trajectory(self.values, order, method=method)[:, :, 0])
 
 
 @lru_cache(maxsize=8)  # by the signal object: the loaders return the same one for the same name or file
-def _work(signal: Signal) -> _Work:
-    return _Work(signal)
+def _shared(signal: Signal) -> _Shared:
+    return _Shared(signal)
 
 
 @lru_cache(maxsize=4)
-def _basis(order: int, points: int) -> np.ndarray:
-    return _frozen(legendre_basis(order, 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, points))))
+def _curve(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """x (n,), as dense as the wiggles of a polynomial of that order, and the basis (order, n) there."""
+    x = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 240 + 3 * order))
+    return read_only(x), read_only(legendre_basis(order, x))
 
 
 def _scale(heat: np.ndarray) -> float:
-    """The largest |coefficient| over time, the running mean left out where there are others: it may dwarf them."""
+    """The largest |coefficient| over time, without the running mean where there are others: it could dwarf them."""
     others = np.abs(heat[:, 1:])
     scale = float(others.max()) if others.size else 0.0
     mean = float(np.abs(heat[:, 0]).max())
@@ -202,7 +221,7 @@ def _errors(past: np.ndarray, exact: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _spike(past: np.ndarray, coefficients: np.ndarray) -> Spike | None:
-    """The largest departure from the median, if it is narrow, four robust deviations high, and over."""
+    """The largest departure from the median if it is narrow, four robust deviations high, and already past."""
     n = len(past)
     if n < 20:
         return None
@@ -221,26 +240,17 @@ def _spike(past: np.ndarray, coefficients: np.ndarray) -> Spike | None:
     return Spike(k, float(from_median[k]), float(kept)) if np.isfinite(kept) else None
 
 
-def _peak(states: np.ndarray) -> tuple[float, int]:
-    """The largest |coefficient| so far (∞ if it overflowed) and after how many samples."""
-    largest = np.abs(states).max(axis=1)
-    lost = ~np.isfinite(largest)
-    if lost.any():
-        return float("inf"), int(np.argmax(lost)) + 1
-    return float(largest.max()), int(np.argmax(largest)) + 1
-
-
-def _warnings(method: str, peak: float, peak_at: int, past: np.ndarray) -> tuple[str, ...]:
+def _warnings(method: str, highest: float, peak_at: int, past: np.ndarray) -> tuple[str, ...]:
     bound = float(np.abs(past).max())  # Bessel: an exact coefficient never exceeds the largest |sample|
-    if peak <= 10 * bound:
+    if highest <= 10 * bound:
         return ()
     name = capital(METHOD_NAMES[method])
     samples = count(peak_at, "sample")
-    if not np.isfinite(peak):
+    if not np.isfinite(highest):
         return (
             f"{name} overflowed after {samples}: its numbers are no longer finite, and nothing later can be drawn.",
         )
     return (
-        f"{name} overshot: after {samples} a coefficient reached {number(peak)}, where an exact one "
+        f"{name} overshot: after {samples} a coefficient reached {number(highest)}, where an exact one "
         f"cannot exceed {number(bound)}, the largest |sample|.",
     )

@@ -1,4 +1,4 @@
-"""The numbers behind *Modes*: spectra, kernels over tokens, time and bandwidth (E15–E17), LegS's basis (E3)."""
+"""Spectra, kernels over tokens, time and bandwidth of the modes (E15–E17); LegS's basis beside them (E3)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.exact import legendre_cell_integrals
 from idviz.needs import needed
 from idviz.words import count
@@ -18,11 +19,12 @@ HORIZON = 128  # lags shown
 
 @dataclass(frozen=True, eq=False)
 class ModesResult:
-    """M modes at one step, and the range of steps over heads.
+    """M modes at one step Δ, and the steps of all heads.
 
-    ``spectra``: (name, λ (M,)) of each initialisation, ``chosen`` the index of the one shown. ``kernels`` (M, n) are
-    Re κ_m(τ)/|b̄_m| at the lags 0 … n−1 seen so far, ``basis`` (2M, n) are LegS's φ_m on the same tokens,
-    cell means. ``resolution`` and ``memory`` are in tokens; after ``period`` Lin's kernels repeat (others: None).
+    spectra: (name, λ (M,)) of each initialisation, ``chosen`` the index of the one shown. kernels (M, n) are
+    Re κ_m(τ)/|b̄_m| at the lags 0 … n−1 seen so far; basis (2M, n) LegS's φ_m on the same tokens, as means over cells.
+    resolution, memory and period are in tokens: after the period Lin's kernels repeat (None for the others). aliased
+    counts the modes that turn by more than half a circle a token.
     """
 
     spectra: tuple[tuple[str, np.ndarray], ...]
@@ -53,28 +55,34 @@ class ModesResult:
     def memory(self) -> float:
         return 1 / self.delta
 
+    @property
+    def head_memories(self) -> np.ndarray:
+        return 1 / self.head_deltas
+
+    @property
+    def oldest(self) -> float:
+        """The weight of the oldest token over the newest one's, the same in every mode."""
+        return float(np.exp(-self.delta * (self.seen - 1) / 2))
+
 
 @lru_cache(maxsize=64)
 def spectrum(modes: int, initialisation: str) -> np.ndarray:
-    """λ (M,) at initialisation, imaginary parts rising, read-only (E15)."""
+    """λ (M,) complex128 at initialisation, imaginary parts rising, read-only (E15)."""
     lam = needed("idviz.learned.modes").initial_modes(modes, initialisation)
-    lam = lam[np.argsort(lam.imag)]
-    lam.flags.writeable = False
-    return lam
+    return read_only(lam[np.argsort(lam.imag)])
 
 
 def discretised(lam: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """ā and b̄ (M,) complex128 by the layer's own zero-order hold (E15)."""
+    """ā and b̄ (M,), complex128, by the layer's own zero-order hold (E15)."""
     import torch
 
-    found = needed("idviz.learned.modes").discretise(
-        torch.from_numpy(lam.copy()), torch.tensor(delta, dtype=torch.float64)
-    )
-    return found[0].numpy(), found[1].numpy()
+    discretise = needed("idviz.learned.modes").discretise
+    a_bar, b_bar = discretise(torch.from_numpy(lam.copy()), torch.tensor(delta, dtype=torch.float64))
+    return a_bar.numpy(), b_bar.numpy()
 
 
 def resolution(lam: np.ndarray, delta: float, initialisation: str) -> float:
-    """Half a period of the quickest oscillation, in tokens: 1/(MΔ) for Lin, whose modes cover frequencies up to πM."""
+    """Half a period of the quickest mode, in tokens: 1/(MΔ) for Lin, whose modes cover frequencies up to πM."""
     quickest = np.pi * len(lam) if initialisation == "lin" else float(lam.imag.max())
     return np.pi / (quickest * delta)
 
@@ -87,40 +95,36 @@ def aliases(lam: np.ndarray, delta: float) -> int:
 @lru_cache(maxsize=256)
 def _legs(order: int, seen: int) -> np.ndarray:
     """(order, seen): the mean of φ_m over each token's cell, newest token first (E3, E6)."""
-    weights = seen * legendre_cell_integrals(order, np.arange(seen + 1) / seen)[:, ::-1]
-    weights.flags.writeable = False
-    return weights
+    return read_only(seen * legendre_cell_integrals(order, np.arange(seen + 1) / seen)[:, ::-1])
 
 
-def compute(*, initialisation, modes, memory, seen, heads, longest, shortest) -> ModesResult:
+def compute(
+    *, initialisation: str, modes: int, memory: float, seen: int, heads: int, longest: float, shortest: float
+) -> ModesResult:
     """Spectra of all initialisations, kernels of the chosen one at Δ = 2^−memory, and Δ over the heads."""
     delta = 2.0**-memory
-    spectra = tuple((label, spectrum(modes, name)) for name, label in INITIALISATIONS)
-    chosen = [name for name, _ in INITIALISATIONS].index(initialisation)
-    lam = spectra[chosen][1]
+    lam = spectrum(modes, initialisation)
     a_bar, b_bar = discretised(lam, delta)
     kappa = needed("idviz.learned.tracing").mode_kernels(a_bar, b_bar, seen).T  # (M, n)
     head_deltas = 2.0 ** -np.linspace(longest, shortest, heads)
-    result = ModesResult(
-        spectra=spectra,
-        chosen=chosen,
+    finest, aliased = resolution(lam, delta, initialisation), aliases(lam, delta)
+    return ModesResult(
+        spectra=tuple((label, spectrum(modes, name)) for name, label in INITIALISATIONS),
+        chosen=list(LABELS).index(initialisation),
         delta=delta,
         a_bar=a_bar,
         b_bar=b_bar,
         seen=seen,
         horizon=HORIZON,
-        kernels=kappa.real / np.abs(b_bar)[:, None],
+        kernels=read_only(kappa.real / np.abs(b_bar)[:, None]),
         basis=_legs(2 * modes, seen),
-        resolution=resolution(lam, delta, initialisation),
+        resolution=finest,
         period=2 / delta if initialisation == "lin" and modes > 1 else None,
-        aliased=aliases(lam, delta),
-        head_deltas=head_deltas,
-        head_resolutions=np.array([resolution(lam, step, initialisation) for step in head_deltas]),
-        warnings=_warnings(aliases(lam, delta), modes, resolution(lam, delta, initialisation)),
+        aliased=aliased,
+        head_deltas=read_only(head_deltas),
+        head_resolutions=read_only(np.array([resolution(lam, step, initialisation) for step in head_deltas])),
+        warnings=_warnings(aliased, modes, finest),
     )
-    for array in (result.kernels, result.head_deltas, result.head_resolutions):
-        array.flags.writeable = False
-    return result
 
 
 def _warnings(aliased: int, modes: int, finest: float) -> tuple[str, ...]:

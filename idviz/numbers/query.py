@@ -1,14 +1,18 @@
-"""The numbers behind explorable 3: one query over a text, in full and through M numbers (E10–E14)."""
+"""One query over a text, in full and through M numbers a channel (E10–E14)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.exact import (
     CompressedState,
+    DenominatorReport,
     EluFeatures,
     PolynomialFeatures,
     RBFFeatures,
@@ -21,8 +25,9 @@ from idviz.exact import (
     legs_trajectory,
     softmax_attention,
 )
-from idviz.samples.text import WIDTH, heads, needle, tokenise
-from idviz.words import number
+from idviz.numbers.stepping import STEPPED
+from idviz.samples.text import WIDTH, Heads, Tokens, heads, needle, tokenise
+from idviz.words import count, number
 
 FEATURES = (
     ("softmax", "softmax itself"),
@@ -31,32 +36,26 @@ FEATURES = (
     ("rbf", "Gaussian (RBF) random features"),
     ("identity", "identity"),
 )
-METHOD_NAMES = (
-    ("exact", "exact (LegS)"),
-    ("bilinear", "bilinear"),
-    ("backward_euler", "backward Euler"),
-    ("euler", "Euler"),
-    ("discrete", "discrete (E14)"),
-)
+METHOD_NAMES = (("exact", "exact (LegS)"), *STEPPED, ("discrete", "discrete (E14)"))
 RBF_LENGTHSCALE = 3.0  # keys have 16 coordinates of about unit size, so two of them lie about 5.6 apart
 EXACT_CURVE, STEPPED_CURVE = 512, 128  # the error is drawn up to these orders
 
 
 @dataclass(frozen=True, eq=False)
 class QueryResult:
-    """One query over n tokens: in full (E1), compressed to M numbers (E11, E12), and what lies between (E13).
+    """One query over n tokens: in full (E1), through M numbers a channel (E11, E12), and the error (E13).
 
-    ``full_row``, ``row`` (n,); ``s``, ``eta`` (M,); numerators and readouts (d,); errors and bounds are lengths of the
-    readout's difference over ``scale``, the RMS length of a value. ``curve_*`` (K,) are for orders 1 … K.
+    full_row, row (n,), the weights of the tokens; s, eta (M,); numerators and readouts (d,). Errors and bounds are
+    lengths over ``scale``, the RMS length of a value; curve_error, curve_bound (K,) at orders 1 … K, the bound None
+    for a stepped state. feature_error: how far random features alone miss softmax, else None. ``report`` is on the
+    denominators of all queries so far; needle is the token, from 1, of a synthetic needle, else None.
     """
 
     tokens: tuple[str, ...]
     unit: str
     n: int
-    asked_order: int
     order: int
     method: str
-    features: str
     full_row: np.ndarray
     row: np.ndarray
     s: np.ndarray
@@ -71,9 +70,7 @@ class QueryResult:
     curve_error: np.ndarray
     curve_bound: np.ndarray | None
     feature_error: float | None
-    safe: bool
-    smallest: float
-    smallest_at: int
+    report: DenominatorReport
     needle: int | None
     warnings: tuple[str, ...]
 
@@ -85,15 +82,38 @@ class QueryResult:
     def bound(self) -> float | None:
         return None if self.curve_bound is None else float(self.curve_bound[self.order - 1])
 
+    @property
+    def full_peak(self) -> int:
+        """The token, from 0, with the largest |weight| in full."""
+        return int(np.argmax(np.abs(self.full_row)))
+
+    @property
+    def peak(self) -> int:
+        """The token, from 0, with the largest |weight| of the compressed row."""
+        return int(np.argmax(np.abs(self.row)))
+
+
+class _Curves(NamedTuple):
+    """At orders 1 … K: s, eta (K,); numerators (K, d), denominators (K,) of the readout; error and bound (K,)."""
+
+    s: np.ndarray
+    eta: np.ndarray
+    numerators: np.ndarray
+    denominators: np.ndarray
+    error: np.ndarray
+    bound: np.ndarray | None
+
 
 @lru_cache(maxsize=32)
-def text_tokens(text: str, unit: str):
+def text_tokens(text: str, unit: str) -> Tokens:
+    """The tokens of a text, kept: controls, compute and picture all ask for them."""
     return tokenise(text, unit)
 
 
 @lru_cache(maxsize=16)
-def _source(source: str, text: str, length: int, needle_position: int, sharpness: float, seed: int):
-    """(Tokens, Heads) of the chosen source."""
+def _source(
+    source: str, text: str, length: int, needle_position: int, sharpness: float, seed: int
+) -> tuple[Tokens, Heads]:
     if source == "needle":
         return needle(length, min(needle_position, length), sharpness, seed)
     tokens = text_tokens(text, source)
@@ -111,21 +131,21 @@ def _feature_map(name: str, r: int, seed: int):
 
 @lru_cache(maxsize=8)
 def _responses(order: int, n: int, method: str) -> np.ndarray:
-    """(M, n): the state's response to a unit impulse at each token (E12). All states here are this times a signal."""
+    """(M, n): the state's response to a unit impulse at each token (E12); a state is this matrix times its signal."""
     if method == "exact":
         responses = legendre_cell_integrals(order, np.arange(n + 1) / n)
     elif method == "discrete":
         responses = discrete_basis(order, n) / n
     else:
         responses = impulse_responses(order, n, method)
-    responses.flags.writeable = False
-    return responses
+    return read_only(responses)
 
 
 def _coefficients(signals: np.ndarray, method: str) -> np.ndarray:
-    """(K, channels) states of the signals (n, channels) at the largest order drawn; a smaller order is its first rows.
+    """(K, channels): states of the signals (n, channels) at the largest order drawn.
 
-    True for every method here: E5's matrix is lower triangular, so no coefficient depends on a later one.
+    Its first rows are the states at smaller orders: E5's matrix is lower triangular, so no coefficient depends on a
+    later one.
     """
     n = len(signals)
     if method == "exact":
@@ -136,8 +156,8 @@ def _coefficients(signals: np.ndarray, method: str) -> np.ndarray:
 
 
 def _tail_lengths(signals: np.ndarray, coefficients: np.ndarray, method: str) -> np.ndarray:
-    """(K, channels) norms ‖f − P_M f‖ for M = 1 … K, inner products weighing by cell length."""
-    if method == "discrete":  # K = n is complete: what M leaves out is exactly the later coefficients
+    """(K, channels): norms ‖f − P_M f‖ for M = 1 … K, with inner products weighted by cell length."""
+    if method == "discrete":  # K = n is complete: M leaves out exactly the later coefficients
         beyond = np.zeros(signals.shape[1])
     else:
         beyond = np.maximum(np.mean(signals**2, axis=0) - np.sum(coefficients**2, axis=0), 0.0)
@@ -145,88 +165,102 @@ def _tail_lengths(signals: np.ndarray, coefficients: np.ndarray, method: str) ->
     return np.sqrt(np.concatenate([later[1:], np.zeros((1, signals.shape[1]))]) + beyond)
 
 
-def compute(*, source, text, needle_length, needle_position, features, order, position, method, sharpness, n_features,
-            seed) -> QueryResult:  # fmt: skip
-    """The query at token ``position`` over the tokens up to it: in full (E1), compressed (E11, E12), error (E13)."""
+def _curves(scores: np.ndarray, values: np.ndarray, wanted: np.ndarray, scale: float, method: str) -> _Curves:
+    signals = np.column_stack([scores, values, np.ones(len(values))])
+    coefficients = _coefficients(signals, method)
+    s, gamma, eta = coefficients[:, 0], coefficients[:, 1:-1], coefficients[:, -1]
+    numerators = np.cumsum(s[:, None] * gamma, axis=0)
+    denominators = np.cumsum(s * eta)
+    error = np.linalg.norm(numerators / denominators[:, None] - wanted, axis=1) / scale
+    bound = None
+    if method in ("exact", "discrete"):  # E13 holds for projections
+        tails = _tail_lengths(signals, coefficients, method)
+        bound = tails[:, 0] * np.linalg.norm(tails[:, 1:-1], axis=1) / np.abs(denominators) / scale
+    return _Curves(s, eta, numerators, denominators, error, bound)
+
+
+def _full(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Numerator (d,) and denominator of full attention over n tokens."""
+    n = len(scores)
+    numerator, denominator = scores @ values / n, float(np.mean(scores))
+    if not denominator:
+        raise ValueError(
+            f"The query at token {n} gives a denominator of exactly 0, so it has no weights. Choose another token, "
+            "another feature map, or a sharpness over 0."
+        )
+    return numerator, denominator
+
+
+def compute(
+    *, source, text, needle_length, needle_position, features, order, position, method, sharpness, n_features, seed
+) -> QueryResult:
+    """The query at token ``position`` over the tokens up to it: in full (E1), compressed (E11, E12), error (E13).
+
+    Takes the page's controls. Raises ``ValueError`` where the full denominator is exactly 0.
+    """
     tokens, head = _source(source, text, needle_length, needle_position, sharpness, seed)
     n = min(position, len(tokens))
+    queries, keys, values = head.queries[:n], head.keys[:n], head.values[:n]
     feature_map = _feature_map(features, n_features, seed)
-    queries, keys, v = head.queries[:n], head.keys[:n], head.values[:n]
     xi_q, xi_k = feature_map.pair(queries, keys)
-    a = xi_k @ xi_q[-1]  # (n,) the unnormalised row
-    if not np.mean(a):
-        raise ValueError(f"The query at token {n} gives a denominator of exactly 0, so it has no weights. Choose "
-                         "another token, another feature map, or a sharpness over 0.")  # fmt: skip
-    signals = np.column_stack([a, v, np.ones(n)])
+    scores = xi_k @ xi_q[-1]  # (n,)
+    full_numerator, full_denominator = _full(scores, values)
+    full_readout = full_numerator / full_denominator
+    scale = float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) or 1.0
     used = min(order, n) if method == "discrete" else order
     with np.errstate(all="ignore"):  # Euler overflows; that is shown, not hidden
-        coefficients = _coefficients(signals, method)
-        s, gamma, eta = coefficients[:, 0], coefficients[:, 1:-1], coefficients[:, -1]
-        numerators = np.cumsum(s[:, None] * gamma, axis=0)  # (K, d), at every order
-        denominators = np.cumsum(s * eta)
+        s, eta, numerators, denominators, error, bound = _curves(scores, values, full_readout, scale, method)
         responses = _responses(used, n, method)
-        numerator, denominator = numerators[used - 1], float(denominators[used - 1])
-        row = s[:used] @ responses / denominator
-        full_numerator, full_denominator = a @ v / n, float(np.mean(a))
-        full_readout = full_numerator / full_denominator
-        scale = float(np.sqrt(np.mean(np.sum(v**2, axis=1)))) or 1.0
-        curve_error = np.linalg.norm(numerators / denominators[:, None] - full_readout, axis=1) / scale
-        curve_bound = None
-        if method in ("exact", "discrete"):  # E13 holds for projections
-            tails = _tail_lengths(signals, coefficients, method)
-            curve_bound = tails[:, 0] * np.linalg.norm(tails[:, 1:-1], axis=1) / np.abs(denominators) / scale
-        state = CompressedState(
-            U=responses @ xi_k, Gamma=responses @ v, eta=responses.sum(axis=1), n_tokens=n, method=method
-        )
+        numerator, denominator, s, eta = numerators[used - 1], float(denominators[used - 1]), s[:used], eta[:used]
+        row, readout = s @ responses / denominator, numerator / denominator
+        state = CompressedState(responses @ xi_k, responses @ values, responses.sum(axis=1), n, method)
         report = denominator_report(xi_q, state)
-        feature_error = None
-        if features == "random":
-            softmax = softmax_attention(queries[-1:], keys, v)[0]
-            feature_error = float(np.linalg.norm(full_readout - softmax)) / scale
+    missed = full_readout - softmax_attention(queries[-1:], keys, values)[0] if features == "random" else None
     return QueryResult(
         tokens=tokens.pieces,
         unit=tokens.unit,
         n=n,
-        asked_order=order,
         order=used,
         method=method,
-        features=features,
-        full_row=a / n / full_denominator,
+        full_row=scores / n / full_denominator,
         row=row,
-        s=s[:used],
-        eta=eta[:used],
+        s=s,
+        eta=eta,
         numerator=numerator,
         full_numerator=full_numerator,
         denominator=denominator,
         full_denominator=full_denominator,
-        readout=numerator / denominator,
+        readout=readout,
         full_readout=full_readout,
         scale=scale,
-        curve_error=curve_error,
-        curve_bound=curve_bound,
-        feature_error=feature_error,
-        safe=bool(report.safe),
-        smallest=float(report.smallest),
-        smallest_at=int(report.position) + 1,
+        curve_error=error,
+        curve_bound=bound,
+        feature_error=None if missed is None else float(np.linalg.norm(missed)) / scale,
+        report=report,
         needle=min(needle_position, needle_length) if source == "needle" else None,
-        warnings=tuple(_warnings(order, used, method, eta[:used], feature_map, report)),
+        warnings=tuple(_warnings(order, used, method, eta, feature_map, report)),
     )
 
 
-def _warnings(order, used, method, eta, feature_map, report):
+def _warnings(
+    order: int, used: int, method: str, eta: np.ndarray, feature_map, report: DenominatorReport
+) -> Iterator[str]:
+    name = dict(METHOD_NAMES)[method]
     if used < order:
-        yield f"The discrete basis over {used} token{'s'[: used > 1]} has {used} functions, so order {used} is shown."
+        yield f"The discrete basis over {count(used, 'token')} has {used} functions, so order {used} is shown."
     if not np.isfinite(eta).all():
-        yield f"{dict(METHOD_NAMES)[method]} at order {used} overflows: its state is no longer finite."
+        yield f"{name} at order {used} overflows: its state is no longer finite."
     elif np.abs(eta).max() > 10:
-        yield (f"{dict(METHOD_NAMES)[method]} at order {used} has blown up: the largest |η| is "
-               f"{number(np.abs(eta).max())}, where the exact state has 1.")  # fmt: skip
-    negative, count = int(np.sum(report.values < 0)), len(report.values)
+        largest = number(np.abs(eta).max())
+        yield f"{name} at order {used} has blown up: the largest |η| is {largest}, where the exact state has 1."
+    negative, queries = int(np.sum(report.values < 0)), len(report.values)
     if negative:
         why = "" if feature_map.positive else f": {feature_map.name} features are not positive"
-        change = "changes sign: it is" if negative < count else "is"
-        yield (f"The denominator {change} negative for {negative} of the {count} queries{why}. Where it "
-               f"comes near 0 a readout means little; it is smallest, {number(report.smallest)}, for the query at "
-               f"token {report.position + 1}.")  # fmt: skip
+        change = "changes sign: it is" if negative < queries else "is"
+        yield (
+            f"The denominator {change} negative for {negative} of the {queries} queries{why}. Where it comes near 0 a "
+            f"readout means little; it is smallest, {number(report.smallest)}, for the query at token "
+            f"{report.position + 1}."
+        )
     elif not report.safe:
         yield f"A denominator is close to 0. {report.message}"

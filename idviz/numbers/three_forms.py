@@ -1,31 +1,30 @@
-"""The numbers behind *Three forms*: differences, time and memory, measured here; token weights (E16, E17)."""
+"""One layer in three forms: outputs, time and memory as measured here, weights of the tokens (E16, E17)."""
 
 from __future__ import annotations
 
 import statistics
 import threading
-import time
-import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.needs import needed
+from idviz.numbers.timing import one_thread, peak_bytes, repeated
 
-FORMS = (("step", "step"), ("materialised", "materialised"), ("chunked", "chunked"))
+FORMS = ("step", "materialised", "chunked")
 WIDTH = 16  # channels of a head's queries, keys and values
 PERIOD = 16  # the made-up text repeats after so many tokens
 STEP_RANGE = (1 / 32, 1 / 4)  # Δ of the first head, which is the one shown, to the last
 WINDOW = 128  # queries whose weights are formed at a time
-_LEAST, _MOST = 3, 15  # repetitions that make a median
-_ENOUGH, _PATIENCE = 0.1, 0.5  # seconds of them: no more than _LEAST after the first, none after the second
 _measuring = threading.Lock()  # two measurements at once would disturb each other
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One form's ``output`` (1, H, T, d_v), median ``seconds`` of ``repetitions`` runs, and peak bytes of tensors."""
+    """One form's output (1, H, T, d_v), median seconds over its repetitions, and peak bytes of live tensors."""
 
     name: str
     output: np.ndarray
@@ -36,10 +35,11 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class ThreeForms:
-    """The three forms, step first, with max|Δ|/max|step| of each; and effective token weights of one head.
+    """The three forms, step first, how far each output is from the first, and one head's weights of the tokens.
 
-    ``weights`` (n, T) are those of the queries from ``start`` (counted from 0); ``position`` is the query shown,
-    counted from 1. ``state_numbers`` are the reals that the recurrence keeps of any past (E20).
+    differences: the largest |difference| over the largest |output|. weights (n, T) are those of the n queries from
+    ``start``, counted from 0; position is the query shown, counted from 1. state_numbers: how many real numbers the
+    recurrence keeps of any past (E20).
     """
 
     forms: tuple[Form, ...]
@@ -61,18 +61,24 @@ class ThreeForms:
 
     @property
     def chunk_start(self) -> int:
-        """The first token, from 0, of the chunk that the query lies in; older ones come by the carried state."""
+        """The first token, from 0, of the query's chunk; older ones are read through the carried state."""
         return (self.position - 1) // self.chunk * self.chunk
+
+    @property
+    def by_state(self) -> float:
+        """The share of the query's |weight| on tokens before its chunk."""
+        size = np.abs(self.row)
+        return float(size[: self.chunk_start].sum() / size.sum()) if size.sum() else 0.0
 
     def form(self, name: str) -> Form:
         return next(form for form in self.forms if form.name == name)
 
 
 @lru_cache(maxsize=8)
-def problem(length: int, modes: int, heads: int):
-    """q, k, v (1, H, T, 16) float32 and a core at initialisation.
+def problem(length: int, modes: int, heads: int) -> tuple:
+    """q, k, v (1, H, T, 16) float32 of a text that repeats itself, and a core at initialisation.
 
-    A text that repeats itself: its 16 symbols have orthonormal keys, and each token's query is its own key.
+    The text's 16 symbols have orthonormal keys, and each token's query is its own key.
     """
     import torch
 
@@ -84,8 +90,8 @@ def problem(length: int, modes: int, heads: int):
     return k, k, v, type(core)(*(part.detach() for part in core))
 
 
-def _runner(form: str, length: int, modes: int, heads: int, chunk: int):
-    """A call without arguments that runs the form on the problem and gives (o, state)."""
+def _runner(form: str, length: int, modes: int, heads: int, chunk: int) -> Callable[[], tuple]:
+    """A function that runs the form on the problem and returns (output, state)."""
     q, k, v, core = problem(length, modes, heads)
     if form == "chunked":
         run = needed("idviz.learned.chunked").interdomain_chunked
@@ -102,111 +108,42 @@ def measured(form: str, length: int, modes: int, heads: int, chunk: int) -> Form
 
 @lru_cache(maxsize=64)
 def _measured(form: str, length: int, modes: int, heads: int, chunk: int) -> Form:
-    import torch
-
     run = _runner(form, length, modes, heads, chunk)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # comparable; and on a busy machine, two threads that wait for each other take seconds
-    try:
-        with torch.no_grad():
-            peak, output = peak_bytes(run, problem(length, modes, heads))  # also warms up
-            seconds: list[float] = []
-            while not _measured_enough(seconds):
-                start = time.perf_counter()
-                run()
-                seconds.append(time.perf_counter() - start)
-    finally:
-        torch.set_num_threads(threads)
-    output = output.double().numpy()
-    output.flags.writeable = False
-    return Form(form, output, statistics.median(seconds), len(seconds), peak)
-
-
-def _measured_enough(seconds: list[float]) -> bool:
-    spent = sum(seconds)
-    return spent > _PATIENCE or len(seconds) >= (_LEAST if spent > _ENOUGH else _MOST)
-
-
-def peak_bytes(run, inputs) -> tuple[int, object]:
-    """The most bytes of live tensors at any moment of ``run()``, beyond the inputs, and its output.
-
-    Counted after every operator that PyTorch dispatches; scratch memory inside one operator is not seen.
-    """
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_iter
-
-    class Counter(TorchDispatchMode):
-        @classmethod
-        def _should_skip_dynamo(cls):  # True, the default, would import the whole compiler: a second of nothing
-            return False
-
-        def __init__(self):
-            super().__init__()
-            self.live = self.peak = 0
-            self.known: dict[int, weakref.ref] = {}
-
-        def add(self, tensor, counts: bool = True):
-            storage = tensor.untyped_storage()
-            key, size = storage._cdata, storage.nbytes() if counts else 0
-            if key in self.known:
-                return
-
-            def gone(_, key=key, size=size):
-                self.known.pop(key, None)
-                self.live -= size
-
-            self.known[key] = weakref.ref(storage, gone)
-            self.live += size
-            self.peak = max(self.peak, self.live)
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            result = function(*args, **(kwargs or {}))
-            for part in tree_iter(result):
-                if isinstance(part, torch.Tensor):
-                    self.add(part)
-            return result
-
-    counter = Counter()
-    for part in tree_iter(inputs):
-        if isinstance(part, torch.Tensor):
-            counter.add(part, counts=False)
-    with counter:
-        output, _ = run()
-    return counter.peak, output
+    with one_thread():
+        peak, output = peak_bytes(run, problem(length, modes, heads))  # also warms up
+        seconds = repeated(run)
+    return Form(form, read_only(output.double().numpy()), statistics.median(seconds), len(seconds), peak)
 
 
 @lru_cache(maxsize=32)
 def window_weights(length: int, modes: int, heads: int, start: int) -> np.ndarray:
-    """(n, T): the first head's effective token weights of the queries start … start+n−1, read-only."""
+    """(n, T): the first head's weights of the tokens for the queries start … start+n−1, read-only."""
     q, k, v, core = problem(length, modes, heads)
     stop = min(start + WINDOW, length)
     q, k, v = (x[0, :, :stop] for x in (q, k, v))
     traced = needed("idviz.learned.tracing").trace_core(q, k, v, core, heads=[0], positions=range(start, stop), lags=1)
     weights = np.zeros((stop - start, length))
     weights[:, :stop] = traced.weights[0]
-    weights.flags.writeable = False
-    return weights
+    return read_only(weights)
 
 
-def compute(*, length, chunk, modes, heads, position) -> ThreeForms:
-    """The three forms on one problem, and what query ``position`` (from 1) reads."""
+def compute(*, length: str, chunk: str, modes: str, heads: str, position: int) -> ThreeForms:
+    """The three forms on one problem, and what query ``position`` (from 1) reads; sizes are the choices' strings."""
     needed("idviz.learned.forms")  # says what is missing where there is no PyTorch
-    length, chunk, modes, heads = int(length), int(chunk), int(modes), int(heads)
-    forms = tuple(measured(form, length, modes, heads, chunk) for form, _ in FORMS)
+    T, C, M, H = int(length), int(chunk), int(modes), int(heads)
+    forms = tuple(measured(form, T, M, H, C) for form in FORMS)
     reference = forms[0].output
-    scale = np.abs(reference).max()
+    largest = np.abs(reference).max()
     start = (position - 1) // WINDOW * WINDOW
-    weights = window_weights(length, modes, heads, start)
     return ThreeForms(
         forms=forms,
-        differences=tuple(float(np.abs(form.output - reference).max() / scale) for form in forms),
-        length=length,
-        chunk=chunk,
-        modes=modes,
-        heads=heads,
-        state_numbers=heads * 2 * modes * 2 * WIDTH,
+        differences=tuple(float(np.abs(form.output - reference).max() / largest) for form in forms),
+        length=T,
+        chunk=C,
+        modes=M,
+        heads=H,
+        state_numbers=H * 2 * M * 2 * WIDTH,
         start=start,
-        weights=weights,
+        weights=window_weights(T, M, H, start),
         position=position,
     )

@@ -1,4 +1,4 @@
-"""Read one column of numbers from a person's CSV file, whatever it looks like, or say what is wrong with it."""
+"""One column of numbers from a person's CSV file, whatever it looks like, or a sentence on what is wrong with it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 MAX_SAMPLES = 1_000_000
 LARGEST = 1e150  # squares and sums stay finite
-_DELIMITERS = (";", "\t", ",", " ")  # in this order: "1,5;2,5" has decimal commas
+_DELIMITERS = (";", "\t", ",", " ")  # tried in this order, since "1,5;2,5" has decimal commas
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """``values`` (T,) finite; ``number`` counts from 1; ``name`` and ``unit`` from the header, "" without one."""
+    """``values`` (T,), finite; its ``number``, from 1; ``name`` and ``unit`` from the header, "" without one."""
 
     values: np.ndarray
     number: int
@@ -29,6 +29,25 @@ class Column:
         return _label(self.number, self.name)
 
 
+@dataclass(frozen=True)
+class _Table:
+    """The cells below the header, the number of each row's line, the names in the header ("" without one)."""
+
+    rows: list[list[str]]
+    lines: list[int]
+    names: list[str]
+    decimal_comma: bool
+
+    def cell(self, row: int, column: int) -> str:
+        return self.rows[row][column].strip() if column < len(self.rows[row]) else ""
+
+    def number(self, row: int, column: int) -> float | None:
+        return _number(self.cell(row, column), self.decimal_comma)
+
+    def place(self, row: int, column: int) -> str:
+        return f"line {self.lines[row]}, column {_label(column + 1, self.names[column])}"
+
+
 def read_column(data: bytes, column: str = "") -> Column:
     """The column that ``column`` names: by name, by number from 1, or "" for the first one of numbers.
 
@@ -37,7 +56,13 @@ def read_column(data: bytes, column: str = "") -> Column:
     Raises ``ValueError``: binary, empty, no such column, a cell that is no finite number (line and column named),
     more than a million samples.
     """
-    text = _decode(data)
+    table = _table(_decode(data))
+    index = _find(column.strip(), table.names) if column.strip() else _first_of_numbers(table)
+    name, unit = _split_unit(table.names[index])
+    return Column(_values(table, index), index + 1, name, unit)
+
+
+def _table(text: str) -> _Table:
     delimiter = _delimiter(text)
     rows, lines = _rows(text, delimiter)
     decimal_comma = delimiter != ","
@@ -48,14 +73,7 @@ def read_column(data: bytes, column: str = "") -> Column:
         raise ValueError(f"the file has a header line ({', '.join(names)[:60]}) and no numbers below it")
     if len(rows) > MAX_SAMPLES:
         raise ValueError(f"the file has {len(rows):,} samples; at most {MAX_SAMPLES:,} can be read")
-
-    if column.strip():
-        index = _find(column.strip(), names)
-        values = _numbers(rows, lines, index, names[index], decimal_comma)
-    else:
-        index, values = _first_of_numbers(rows, lines, names, decimal_comma)
-    name, unit = _split_unit(names[index])
-    return Column(values, index + 1, name, unit)
+    return _Table(rows, lines, names, decimal_comma)
 
 
 def _decode(data: bytes) -> str:
@@ -76,7 +94,7 @@ def _decode(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The first candidate that occurs in more than half of the first lines; "," when there is one column."""
+    """The first candidate that occurs in more than half of the first lines; "," where there is one column."""
     head = [re.sub(r'"[^"]*"', "", line).strip(" ") for line in text[:20_000].splitlines()[:100] if line.strip()]
     if len(text) > 20_000 and len(head) > 1:
         head = head[:-1] if len(head) < 100 else head  # the last one may be cut
@@ -114,7 +132,7 @@ def _number(cell: str, decimal_comma: bool) -> float | None:
 
 
 def _is_header(rows: Sequence[Sequence[str]], decimal_comma: bool) -> bool:
-    """Is the first line a header? Yes if it has text where the next one has a number (or if nothing follows)."""
+    """Is the first line a header: has it text where the next line has a number, or is it text with nothing below?"""
     first = [cell.strip() for cell in rows[0]]
     text = [bool(cell) and _number(cell, decimal_comma) is None for cell in first]
     if len(rows) == 1:
@@ -140,48 +158,49 @@ def _find(wanted: str, names: Sequence[str]) -> int:
     raise ValueError(f"the file has no column {wanted[:40]!r}; it has {known}{more}")
 
 
-def _numbers(rows, lines, index: int, name: str, decimal_comma: bool) -> np.ndarray:
+def _values(table: _Table, index: int) -> np.ndarray:
     """Column ``index`` as finite float64; ``ValueError`` names the first line and cell that is not."""
     try:
-        values = np.array([float(row[index]) for row in rows])
+        values = np.array([float(row[index]) for row in table.rows])  # a million cells: no function call for each
     except (ValueError, IndexError):
-        values = np.empty(len(rows))
-        for position, (row, line) in enumerate(zip(rows, lines, strict=True)):
-            where = f"line {line}, column {_label(index + 1, name)}"
-            if index >= len(row) or not row[index].strip():
-                raise ValueError(f"{where} is empty; every line needs a number there") from None
-            number = _number(row[index].strip(), decimal_comma)
-            if number is None:
-                raise ValueError(f"{where} is {row[index].strip()[:40]!r}, which is not a number") from None
-            values[position] = number
+        values = np.array([_value(table, row, index) for row in range(len(table.rows))])
     finite = np.isfinite(values)
     if not finite.all():
-        position = int(np.argmin(finite))
-        where = f"line {lines[position]}, column {_label(index + 1, name)}"
-        raise ValueError(f"{where} is {values[position]}; every sample must be a finite number")
-    if np.abs(values).max() > LARGEST:
-        position = int(np.argmax(np.abs(values)))
-        where = f"line {lines[position]}, column {_label(index + 1, name)}"
-        raise ValueError(f"{where} is {values[position]:.3g}; sizes up to {LARGEST:g} can be shown")
+        row = int(np.argmin(finite))
+        raise ValueError(f"{table.place(row, index)} is {values[row]}; every sample must be a finite number")
+    row = int(np.argmax(np.abs(values)))
+    if abs(values[row]) > LARGEST:
+        raise ValueError(f"{table.place(row, index)} is {values[row]:.3g}; sizes up to {LARGEST:g} can be shown")
     return values
 
 
-def _first_of_numbers(rows, lines, names, decimal_comma: bool) -> tuple[int, np.ndarray]:
+def _value(table: _Table, row: int, index: int) -> float:
+    cell = table.cell(row, index)
+    if not cell:
+        raise ValueError(f"{table.place(row, index)} is empty; every line needs a number there")
+    value = _number(cell, table.decimal_comma)
+    if value is None:
+        raise ValueError(f"{table.place(row, index)} is {cell[:40]!r}, which is not a number")
+    return value
+
+
+def _first_of_numbers(table: _Table) -> int:
     """The first column of numbers that does not merely count (time, index); the last one if all of them do."""
-    numeric = [i for i, cell in enumerate(rows[0][: len(names)]) if _number(cell.strip(), decimal_comma) is not None]
+    numeric = [i for i in range(min(len(table.rows[0]), len(table.names))) if table.number(0, i) is not None]
     if not numeric:
-        cell = next(cell for cell in rows[0] if cell.strip())
-        raise ValueError(f"line {lines[0]} of the file has no number in it (it starts {cell.strip()[:40]!r})")
+        cell = next(cell for cell in table.rows[0] if cell.strip())
+        raise ValueError(f"line {table.lines[0]} of the file has no number in it (it starts {cell.strip()[:40]!r})")
+    return next((index for index in numeric[:-1] if not _counts(table, index)), numeric[-1])
 
-    def counts(index: int) -> bool:
-        cells = [_number(row[index].strip(), decimal_comma) if index < len(row) else None for row in rows[:1000]]
-        if len(cells) < 3 or None in cells:
-            return False
-        steps = np.diff(cells)
-        return bool(np.all(steps > 0) and np.ptp(steps) <= 1e-3 * steps.mean())
 
-    index = next((index for index in numeric[:-1] if not counts(index)), numeric[-1])
-    return index, _numbers(rows, lines, index, names[index], decimal_comma)
+def _counts(table: _Table, index: int) -> bool:
+    """Does the column go up in equal steps, over the first thousand rows?"""
+    numbers = [table.number(row, index) for row in range(min(len(table.rows), 1000))]
+    values = [number for number in numbers if number is not None]
+    if len(numbers) < 3 or len(values) < len(numbers):
+        return False
+    steps = np.diff(values)
+    return bool(np.all(steps > 0) and np.ptp(steps) <= 1e-3 * steps.mean())
 
 
 def _split_unit(name: str) -> tuple[str, str]:

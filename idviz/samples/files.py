@@ -1,4 +1,4 @@
-"""A file that a person gave."""
+"""A file that a person gave, as both front ends hand it over."""
 
 from __future__ import annotations
 

@@ -1,26 +1,30 @@
-"""Signals to remember: two real recordings, a few made ones, and a column of your own CSV file.
+"""Signals to remember: two recordings, five made signals, and a column of your own CSV file.
 
-The recordings are sample data that ships with matplotlib, so nothing is downloaded.
+The recordings are sample data that comes with matplotlib, so nothing is downloaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from matplotlib.cbook import get_sample_data
 
+from idviz.arrays import read_only
 from idviz.samples.csv_column import MAX_SAMPLES, read_column
+from idviz.words import count
 
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """``values`` (T,) float64, read-only: sample k is held on [k, k + 1). ``unit`` is that of the values."""
+    """``values`` (T,), float64, read-only, in ``unit``: sample k is held on [k, k + 1).
+
+    Raises ``ValueError`` where the values are not 1 to 1,000,000 finite numbers in one row.
+    """
 
     name: str
-    values: np.ndarray
+    values: np.ndarray = field(repr=False)
     unit: str
     time_unit: str
     description: str
@@ -31,16 +35,21 @@ class Signal:
             raise ValueError(f"a signal has 1 to {MAX_SAMPLES:,} samples in one row, not shape {values.shape}")
         if not np.isfinite(values).all():
             raise ValueError(f"sample {int(np.argmin(np.isfinite(values)))} of the signal is not finite")
-        values.flags.writeable = False
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", read_only(values))
 
     def __len__(self) -> int:
         return self.values.size
 
 
+def _recording(name: str, dtype: type) -> np.ndarray:
+    """The numbers in one of matplotlib's sample files."""
+    from matplotlib.cbook import get_sample_data  # here: most signals do without it
+
+    return np.fromfile(get_sample_data(name, asfileobj=False), dtype=dtype).astype(np.float64)
+
+
 def _eeg() -> Signal:
-    path = get_sample_data("eeg.dat", asfileobj=False)
-    values = np.fromfile(path, dtype=np.float64).reshape(800, 4)[:, 0]
+    values = _recording("eeg.dat", np.float64).reshape(800, 4)[:, 0]
     return Signal(
         "EEG",
         values,
@@ -52,8 +61,7 @@ def _eeg() -> Signal:
 
 
 def _membrane() -> Signal:
-    path = get_sample_data("membrane.dat", asfileobj=False)
-    recorded = 100.0 * np.fromfile(path, dtype=np.float32).astype(np.float64)  # the file counts in 100 mV
+    recorded = 100.0 * _recording("membrane.dat", np.float32)  # the file counts in 100 mV
     values = recorded[800:3200].reshape(1200, 2).mean(axis=1)
     return Signal(
         "Membrane potential",
@@ -116,7 +124,7 @@ def _noise() -> Signal:
         np.random.default_rng(0).standard_normal(400),
         "a.u.",
         "samples",
-        "A made signal: 400 independent normal draws (seed 0). Nothing in it can be foretold, so nothing compresses.",
+        "A made signal: 400 independent normal draws (seed 0). Nothing in it can be predicted, so nothing compresses.",
     )
 
 
@@ -131,12 +139,12 @@ _MAKERS: dict[str, tuple[str, Callable[[], Signal]]] = {
 }
 
 SIGNALS: tuple[tuple[str, str], ...] = tuple((key, label) for key, (label, _) in _MAKERS.items())
-"""(key, label) of every built-in signal, as a Choice wants them."""
+"""(key, label) of every built-in signal."""
 
 
 @lru_cache(maxsize=len(_MAKERS))
 def load_signal(name: str) -> Signal:
-    """A built-in signal by its key; ``ValueError`` lists the keys."""
+    """A built-in signal by its key, e.g. ``"eeg"``. Raises ``ValueError`` that lists the keys."""
     if name not in _MAKERS:
         raise ValueError(f"no signal {name!r}; there are {', '.join(_MAKERS)}")
     return _MAKERS[name][1]()
@@ -144,11 +152,7 @@ def load_signal(name: str) -> Signal:
 
 @lru_cache(maxsize=4)  # by the file's bytes, which hash once
 def signal_from_csv(data: bytes, column: str = "") -> Signal:
-    """One column of a CSV file as a signal; see :func:`idviz.samples.csv_column.read_column` for what can be read.
-
-    ``column``: its name or its number from 1; empty takes the first column of numbers that is not a mere counter.
-    Raises ``ValueError`` that names the line and the cell, or the columns that there are.
-    """
-    found = read_column(data, column)
-    origin = f"Column {found.label} of a CSV file, {found.values.size:,} sample{'s'[: found.values.size > 1]}."
-    return Signal(found.name or f"column {found.number}", found.values, found.unit, "samples", origin)
+    """One column of a CSV file as a signal; ``column`` and the errors are those of ``read_column``."""
+    read = read_column(data, column)
+    origin = f"Column {read.label} of a CSV file, {count(read.values.size, 'sample')}."
+    return Signal(read.name or f"column {read.number}", read.values, read.unit, "samples", origin)

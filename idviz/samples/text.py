@@ -1,8 +1,8 @@
-"""A person's own text as tokens, and untrained, deterministic queries, keys and values for them.
+"""A person's own text as tokens, with untrained queries, keys and values for them.
 
 Nothing here is learned. A token's embedding is a Gaussian vector drawn from the hash of its string, so that the same
-word gets the same vector in every process and on every machine. A query resembles the keys of its own token: that
-alone makes rows of attention worth looking at.
+word has the same vector in every process and on every machine. A query resembles the keys of its own token, which is
+enough to make rows of attention worth looking at.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
+from idviz.arrays import read_only
+
 UNITS = ("characters", "words")
 MAX_TOKENS = 512
 WIDTH = 16  # of embeddings, queries and keys
@@ -28,7 +30,7 @@ _INNER = frozenset("'’-_·")  # inside a word when letters stand on both sides
 
 @dataclass(frozen=True)
 class Tokens:
-    """``pieces`` (N,) joined are the text as shown; ``names`` (N,) are what is embedded; ``unit`` says which kind."""
+    """``pieces`` (N,), which joined give the text as shown; ``names`` (N,), which are embedded; the ``unit``."""
 
     pieces: tuple[str, ...]
     names: tuple[str, ...]
@@ -49,7 +51,7 @@ class Heads:
 
 # -- text to tokens ---------------------------------------------------------------------------------------------------
 def clean(text: str) -> str:
-    """The text in composed form (NFC), new lines as ``\\n``; invisible control and direction marks are left out."""
+    """The text in composed form (NFC), new lines as ``\\n``, without invisible control and direction marks."""
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     kept = []
     for sign in text:
@@ -62,18 +64,18 @@ def clean(text: str) -> str:
 
 
 def clusters(text: str) -> list[str]:
-    """The signs that a reader sees (a simple rule, not all of Unicode's annex 29).
+    """The signs that a reader sees, by a rule simpler than Unicode's annex 29.
 
     A mark (category M), a joiner or other format character, an emoji's skin tone, or a symbol after a joiner stays
     with what stands before it; two regional letters make one flag.
     """
-    found: list[str] = []
-    for sign in text:
-        if found and _continues(found[-1], sign):
-            found[-1] += sign
+    signs: list[str] = []
+    for letter in text:
+        if signs and _continues(signs[-1], letter):
+            signs[-1] += letter
         else:
-            found.append(sign)
-    return found
+            signs.append(letter)
+    return signs
 
 
 def _continues(cluster: str, sign: str) -> bool:
@@ -101,7 +103,7 @@ def tokenise(text: str, unit: str = "characters", limit: int = MAX_TOKENS) -> To
         raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
     if not isinstance(text, str):
         raise ValueError(f"text must be a string, not {type(text).__name__}")
-    if len(text) > 40 * limit:  # do not work through a book only to refuse it
+    if len(text) > 40 * limit:  # a whole book is refused before it is worked through
         raise ValueError(f"The text has {len(text):,} characters; at most {limit} {unit} can be shown at once.")
     signs = clusters(clean(text))
     if not any(_visible(sign) for sign in signs):
@@ -159,9 +161,7 @@ def hashed_gaussian(name: str, n: int) -> np.ndarray:
 
 @lru_cache(maxsize=4096)
 def _embedding(name: str) -> np.ndarray:
-    vector = hashed_gaussian(f"token:{name}", WIDTH)
-    vector.flags.writeable = False
-    return vector
+    return read_only(hashed_gaussian(f"token:{name}", WIDTH))
 
 
 def embed(names: tuple[str, ...]) -> np.ndarray:
@@ -184,42 +184,43 @@ def _projections() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def heads(tokens: Tokens, sharpness: float = 1.0) -> Heads:
-    """Queries, keys, values (N, 16), (N, 16), (N, 4) of the tokens; ``sharpness`` scales the queries (0 … 4)."""
-    if not 0 <= sharpness <= 4:
-        raise ValueError(f"sharpness must be from 0 to 4, not {sharpness}")
+    """Queries (N, 16), keys (N, 16) and values (N, 4) of the tokens; ``sharpness``, 0 … 4, scales the queries."""
+    _check_sharpness(sharpness)
     content, place = embed(tokens.names), positions(len(tokens))
     w_q, w_k, w_v = _projections()
     mixed = 0.8 * content + 0.6 * place
-    return _frozen(sharpness * mixed @ w_q, mixed @ w_k, (0.8 * content + 0.6 * place[:, ::-1]) @ w_v)
+    return _heads(sharpness * mixed @ w_q, mixed @ w_k, (0.8 * content + 0.6 * place[:, ::-1]) @ w_v)
 
 
 def needle(n_tokens: int, position: int, sharpness: float = 1.0, seed: int = 0) -> tuple[Tokens, Heads]:
-    """A needle in a haystack: one key (at ``position``, 1 … n_tokens) that every query looks for, with value 1.
+    """A needle in a haystack: one key, at ``position`` (1 … n_tokens), that every query looks for.
 
-    The hay's keys are random and turned away from the query; its values wander slowly in channel 2 and are noise in
-    the others, except channel 1, which is 1 at the needle and 0 elsewhere: the readout's channel 1 is what was found.
+    The hay's keys are random and orthogonal to what is asked for. Values: channel 1 is 1 at the needle and 0 elsewhere,
+    so that the readout's channel 1 is how much of it comes back; channel 2 is a slow sine; the others are noise.
     """
     if not 1 <= n_tokens <= MAX_TOKENS:
         raise ValueError(f"n_tokens must be from 1 to {MAX_TOKENS}, not {n_tokens}")
     if not 1 <= position <= n_tokens:
         raise ValueError(f"position must be from 1 to {n_tokens}, not {position}")
-    if not 0 <= sharpness <= 4:
-        raise ValueError(f"sharpness must be from 0 to 4, not {sharpness}")
+    _check_sharpness(sharpness)
     draws = hashed_gaussian(f"needle:{seed}:{n_tokens}", n_tokens * (WIDTH + CHANNELS)).reshape(n_tokens, -1)
     direction = hashed_gaussian(f"direction:{seed}", WIDTH)
     direction /= np.linalg.norm(direction)
     keys, values = draws[:, :WIDTH].copy(), draws[:, WIDTH:].copy()
-    keys -= np.outer(keys @ direction, direction)  # hay has nothing of what is asked for
+    keys -= np.outer(keys @ direction, direction)
     keys[position - 1] += WIDTH**0.5 * direction
     values[:, 0] = 0.0
     values[:, 1] = np.sin(2 * np.pi * np.arange(n_tokens) / n_tokens)
     values[position - 1, 0] = 1.0
     asked = np.tile(2 * sharpness * WIDTH**0.5 * direction, (n_tokens, 1))
     pieces = tuple("◆" if n == position - 1 else "·" for n in range(n_tokens))
-    return Tokens(pieces, pieces, "synthetic tokens"), _frozen(asked, keys, values)
+    return Tokens(pieces, pieces, "synthetic tokens"), _heads(asked, keys, values)
 
 
-def _frozen(queries: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Heads:
-    for array in (queries, keys, values):
-        array.flags.writeable = False
-    return Heads(queries, keys, values)
+def _heads(*arrays: np.ndarray) -> Heads:
+    return Heads(*map(read_only, arrays))
+
+
+def _check_sharpness(sharpness: float) -> None:
+    if not 0 <= sharpness <= 4:
+        raise ValueError(f"sharpness must be from 0 to 4, not {sharpness}")

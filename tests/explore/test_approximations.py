@@ -57,20 +57,21 @@ def test_eta_departs_from_e0_only_under_the_approximations(method):
 def test_which_hippo_is_this():
     """cases.md: 1, 3, −2, 0.5 and the same repeated three times; golden LegS state; S4D's differ."""
     result = EXPLORABLE.result(view="invariance", signal="four", order=4)
-    (_, once, repeated, exact), (_, _, _, bilinear), (name, _, _, invariant) = result.systems
+    exact, bilinear, invariant = result.systems
     wanted = [0.625, -0.70364564, 0.10481569, 0.96631933]
-    np.testing.assert_allclose(once, wanted, atol=5e-9)
-    np.testing.assert_allclose(repeated, wanted, atol=5e-9)
-    assert exact < 1e-14 and bilinear > 0.01 and invariant > 0.1 and name == "S4D-Lin"
+    np.testing.assert_allclose(exact.once, wanted, atol=5e-9)
+    np.testing.assert_allclose(exact.repeated, wanted, atol=5e-9)
+    assert exact.difference < 1e-14 and bilinear.difference > 0.01
+    assert invariant.difference > 0.1 and invariant.name == "S4D-Lin"
     text = EXPLORABLE.describe(result)
-    assert "exact LegS state by rounding only" in text and f"{100 * invariant:.3g} %" in text
+    assert "exact LegS state by rounding only" in text and f"{100 * invariant.difference:.3g} %" in text
 
 
 @pytest.mark.parametrize("signal", [name for name, _ in SIGNAL_CHOICES])
 @pytest.mark.parametrize("repeats", [2, 5])
 def test_exact_legs_is_invariant_for_every_signal(signal, repeats):
     result = EXPLORABLE.result(view="invariance", signal=signal, repeats=repeats)
-    assert result.systems[0][3] < 1e-11 < result.systems[2][3]
+    assert result.systems[0].difference < 1e-11 < result.systems[2].difference
 
 
 def test_time_invariant_states_are_the_recurrence():
@@ -90,9 +91,9 @@ def test_time_invariant_states_are_the_recurrence():
 def test_invariance_at_an_instant_is_over_the_samples_seen():
     result = EXPLORABLE.result(view="invariance", instant=31, signal="steps", method="euler", order=5)
     part = thinned("steps")[0][:31]
-    np.testing.assert_allclose(result.systems[0][1], legs_project(part, 5)[:, 0], atol=1e-14)
+    np.testing.assert_allclose(result.systems[0].once, legs_project(part, 5)[:, 0], atol=1e-14)
     slow = legs_trajectory(np.repeat(part, 3), 5, method="euler")[-1, :, 0]
-    np.testing.assert_allclose(result.systems[1][2], slow, rtol=1e-9)
+    np.testing.assert_allclose(result.systems[1].repeated, slow, rtol=1e-9)
 
 
 def test_thinning_keeps_the_mean_and_names_its_unit():
@@ -132,7 +133,7 @@ def test_what_try_this_promises(choice):
     elif choice.label.startswith("η"):
         assert np.all(np.abs(result.approximate[9]) > 1e-3)
     else:
-        assert result.systems[0][3] < 1e-12 and result.systems[2][3] > 0.1
+        assert result.systems[0].difference < 1e-12 and result.systems[2].difference > 0.1
 
 
 def test_cached_states_cannot_be_changed_by_a_visitor():

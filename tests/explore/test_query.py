@@ -63,8 +63,8 @@ def test_agrees_with_the_library_for_every_map_and_method(features, method, orde
     used = result.order
     assert used == (min(order, position) if method == "discrete" else order)
 
-    def near(found, wanted, tolerance=1e-9):
-        np.testing.assert_allclose(found, wanted, atol=tolerance * max(1e-300, np.abs(wanted).max()), rtol=0)
+    def near(ours, wanted, tolerance=1e-9):
+        np.testing.assert_allclose(ours, wanted, atol=tolerance * max(1e-300, np.abs(wanted).max()), rtol=0)
 
     loose = 1e-5 if method == "euler" else 1e-9
     near(result.s, basis_weights(xi_q, state)[0], loose)
@@ -182,17 +182,17 @@ def test_a_denominator_that_is_negative_throughout_does_not_change_sign():
     features = PolynomialFeatures(1)
     for sign, said in ((-1.0, "The denominator is negative for 2 of the 2"), (0.5, "The denominator changes sign")):
         report = denominator_report([[-1.0], [sign]], compress([[1.0], [2.0]], [1.0, 2.0], 1))
-        found = list(_warnings(1, 1, "exact", np.ones(1), features, report))
-        assert len(found) == 1 and found[0].startswith(said)
+        warnings = list(_warnings(1, 1, "exact", np.ones(1), features, report))
+        assert len(warnings) == 1 and warnings[0].startswith(said)
 
 
 def test_a_denominator_that_changes_sign_is_flagged_and_kept():
     result = EXPLORABLE.result(features="identity")
-    assert not result.safe and any("changes sign" in warning for warning in result.warnings)
+    assert not result.report.safe and any("changes sign" in warning for warning in result.warnings)
     assert result.denominator < 0  # kept, not clamped
     assert not EXPLORABLE.result().warnings
     rest = [EXPLORABLE.result(features=name) for name in ("random", "elu")]
-    assert all(other.safe and other.denominator > 0 for other in rest)
+    assert all(other.report.safe and other.denominator > 0 for other in rest)
 
 
 def test_a_query_of_zeros_on_the_identity_map_is_refused_in_words():
@@ -232,8 +232,8 @@ def test_description_is_true(given):
     assert len(re.findall(r"[.] |[.]$", text)) == 2 and "  " not in text
 
     def shown(pattern):
-        found = re.search(pattern, text)
-        return found and [float(part.replace("−", "-")) for part in found.groups()]
+        match = re.search(pattern, text)
+        return match and [float(part.replace("−", "-")) for part in match.groups()]
 
     def close(said, true):
         return abs(said - true) <= 0.06 * abs(true) + 1e-12

@@ -12,13 +12,14 @@ import torch
 
 from idviz.explore.pages.three_forms import EXPLORABLE
 from idviz.numbers import three_forms as three_forms_numbers
-from idviz.numbers.three_forms import FORMS, peak_bytes, problem, window_weights
+from idviz.numbers.three_forms import FORMS, problem, window_weights
+from idviz.numbers.timing import enough, peak_bytes
 
 
 @pytest.mark.parametrize("values", [{}, {"length": "64", "chunk": "128", "heads": "4"}, {"modes": "4", "chunk": "8"}])
 def test_the_three_outputs_agree(values):
     result = EXPLORABLE.result(**values)
-    assert [form.name for form in result.forms] == [name for name, _ in FORMS]
+    assert [form.name for form in result.forms] == list(FORMS)
     assert result.differences[0] == 0 and 0 < max(result.differences) < 1e-5
     for form in result.forms:
         assert form.output.shape == (1, result.heads, result.length, 16)
@@ -77,7 +78,6 @@ def test_the_number_of_threads_is_as_it_was():
 
 
 def test_a_slow_machine_is_not_kept_waiting():
-    enough = three_forms_numbers._measured_enough
     assert not enough([]) and not enough([0.2, 0.2]) and enough([0.2, 0.2, 0.2])
     assert enough([0.6]) and not enough([0.001] * 14) and enough([0.001] * 15)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 import matplotlib.colors as colors
 import numpy as np
 import pytest
+from drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words
 
-from idviz.explore.export import png
 from idviz.explore.pages.lag_kernel import EXPLORABLE as LAG_KERNEL
 from idviz.explore.pages.modes import EXPLORABLE as MODES
 from idviz.explore.pages.three_forms import EXPLORABLE as THREE_FORMS
-from idviz.figures.style import FONT_SIZE, INTERDOMAIN, S4D, Look
+from idviz.figures.style import INTERDOMAIN, S4D
 
-LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
 STATES = [
     (MODES, {}),
     (MODES, {"modes": 1, "seen": 1, "heads": 1}),
@@ -32,52 +29,20 @@ STATES = [
 ]
 
 
-def texts(figure):
-    """All texts that are drawn, tick labels in view included."""
-    found = list(figure.texts)
-    for axes in figure.axes:
-        ticks = []
-        for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            ticks += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-        found += [*ticks, axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts]
-    return [text for text in found if text.get_text().strip() and text.get_visible()]
-
-
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.theme + "-narrow" * look.narrow)
 @pytest.mark.parametrize(("explorable", "values"), STATES, ids=lambda part: getattr(part, "slug", str(part)))
 def test_all_words_are_inside_large_enough_and_apart(explorable, values, look):
     figure = explorable.figure(look=look, **values)
-    figure.canvas.draw()
+    check_words(figure)
     assert len(figure.axes) <= 4
-    width, height = figure.canvas.get_width_height()
-    boxes = []
-    for text in texts(figure):
-        box, name = text.get_window_extent(), text.get_text()
-        assert text.get_fontsize() >= FONT_SIZE, name
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, name
-        boxes.append((name, box))
-    for i, (name, box) in enumerate(boxes):
-        for other, second in boxes[:i]:
-            assert not _overlap(box, second), (name, other)
     for axes in figure.axes:
         assert axes.get_xlabel() and axes.get_title(loc="left")
         assert np.isfinite([*axes.get_xlim(), *axes.get_ylim()]).all()
 
 
-def _overlap(one, other, slack: float = 1.5) -> bool:
-    """Whether two boxes share more than a hair."""
-    return (
-        min(one.x1, other.x1) - max(one.x0, other.x0) > slack and min(one.y1, other.y1) - max(one.y0, other.y0) > slack
-    )
-
-
 @pytest.mark.parametrize("look", [LOOKS[0], LOOKS[3]], ids=["light", "dark-narrow"])
 def test_a_kept_figure_is_drawn_anew(look):
-    figure = None
-    for explorable, values in STATES[::3]:
-        figure = explorable.draw(explorable.result(**values), figure, look=look)
-        assert png(figure) == png(explorable.figure(look=look, **values))
+    check_a_kept_figure(STATES[::3], look)
 
 
 def test_colours_keep_their_meaning():
@@ -108,12 +73,4 @@ MOVES = [
 
 @pytest.mark.parametrize(("explorable", "name", "moves"), MOVES, ids=["modes", "lag_kernel", "three_forms"])
 def test_a_frame_is_quick(explorable, name, moves):
-    """CPU time; the goal is measured by the bench, this catches a slip by a factor."""
-    figure = explorable.draw(explorable.result())
-    png(figure)
-    spent = []
-    for value in moves:
-        start = time.process_time()
-        png(explorable.draw(explorable.result(**{name: value}), figure))
-        spent.append(time.process_time() - start)
-    assert min(spent) < 0.3
+    check_a_frame_is_quick(explorable, name, moves)

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
+from drawn import LOOKS, check_words
 
 from idviz.explore.pages.basis import EXPLORABLE as BASIS
 from idviz.explore.pages.memory import EXPLORABLE as MEMORY
 from idviz.figures.memory import envelope, plain
-from idviz.figures.style import FONT_SIZE, Look
+from idviz.figures.style import Look
 from idviz.samples.files import Uploaded
-
-LOOKS = [Look(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
 
 
 def test_envelope_of_a_short_signal_is_its_steps():
@@ -47,39 +45,8 @@ def test_envelope_of_a_long_signal_keeps_every_spike():
         (MEMORY, {"signal": "membrane", "order": 200, "instant": 900, "method": "euler"}),
     ],
 )
-def test_nothing_clipped_nothing_small(explorable, values, look):
-    """Every text lies within the figure, at 10 points or more; texts of one panel do not lie on each other."""
-    figure = explorable.draw(explorable.result(**values), look=look)
-    figure.canvas.draw()
-    page = figure.bbox
-    for axes in figure.axes:
-        if not axes.axison:
-            continue
-        boxes = []
-        for text in axes.findobj(Text):
-            if not text.get_visible() or not text.get_text().strip():
-                continue
-            assert text.get_fontsize() >= FONT_SIZE, text
-            box = text.get_window_extent()
-            if _is_hidden_tick(axes, text):
-                continue
-            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, f"{text.get_text()!r} is cut off sideways"
-            assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, f"{text.get_text()!r} is cut off above or below"
-            boxes.append((text.get_text(), box))
-        for i, (one, box) in enumerate(boxes):
-            for other, second in boxes[:i]:
-                apart = box.x0 >= second.x1 - 1 or second.x0 >= box.x1 - 1 or box.y0 >= second.y1 - 1
-                assert apart or second.y0 >= box.y1 - 1, f"{one!r} lies on {other!r}"
-
-
-def _is_hidden_tick(axes, text):
-    """A tick label outside the view limits, which matplotlib does not draw."""
-    for axis in (axes.xaxis, axes.yaxis):
-        drawn = {id(label) for tick in axis._update_ticks() for label in (tick.label1, tick.label2)}
-        labels = {id(label) for tick in (*axis.majorTicks, *axis.minorTicks) for label in (tick.label1, tick.label2)}
-        if id(text) in labels and id(text) not in drawn:
-            return True
-    return False
+def test_nothing_clipped_nothing_small_nothing_overlaps(explorable, values, look):
+    check_words(explorable.draw(explorable.result(**values), look=look))
 
 
 @pytest.mark.parametrize("explorable", [MEMORY, BASIS])

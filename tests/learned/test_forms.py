@@ -21,7 +21,7 @@ from idviz.learned.forms import (
     powers,
 )
 from idviz.learned.modes import DISCRETISATIONS, INITIALISATIONS, DiagonalModes
-from idviz.numbers.three_forms import peak_bytes
+from idviz.numbers.timing import peak_bytes
 
 EPS = {torch.float32: 2**-23, torch.float64: 2**-52}
 FORMS = {"step": interdomain_step, "materialised": interdomain_materialised, "chunked": interdomain_chunked}

@@ -1,4 +1,4 @@
-"""Explorable 4: exact LegS beside bilinear and Euler, η's departure from e₀, scale invariance (E5, E7, E10, E15)."""
+"""*Approximations*: exact LegS beside stepped states, η against e₀, scale invariance (E5, E7, E10, E15)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider, Values
 from idviz.explore.formulas import tex_coloured, tex_number
+from idviz.explore.pages.common import only_where, order_slider
 from idviz.figures.approximations import draw
 from idviz.figures.style import APPROXIMATION, S4D, VALUES
 from idviz.numbers.approximations import (
@@ -23,61 +24,57 @@ from idviz.numbers.approximations import (
     compute,
     thinned,
 )
-from idviz.words import count, number
+from idviz.words import count, number, share
+
 
 # -- in words ---------------------------------------------------------------------------------------------------------
-
-
 def describe(result: Trajectories | Normaliser | Invariance) -> str:
     """Two sentences on the comparison, from its numbers."""
-    return {Trajectories: _say_trajectories, Normaliser: _say_normaliser, Invariance: _say_invariance}[type(result)](
-        result
-    )
+    if isinstance(result, Invariance):
+        return _describe_invariance(result)
+    return _describe_trajectories(result) if isinstance(result, Trajectories) else _describe_normaliser(result)
 
 
-def _at_most(distances: np.ndarray) -> str:
-    if not np.isfinite(distances).all():
-        return f"it overflows at sample {int(np.flatnonzero(~np.isfinite(distances))[0]) + 1}"
-    peak = int(np.argmax(distances))
-    return f"the most is {number(distances[peak])}, at sample {peak + 1}"
+def _peak(peak: tuple[float, int]) -> str:
+    largest, sample = peak
+    if not np.isfinite(largest):
+        return f"it overflows at sample {sample}"
+    return f"the most is {number(largest)}, at sample {sample}"
 
 
-def _say_trajectories(result: Trajectories) -> str:
+def _describe_trajectories(result: Trajectories) -> str:
     here = result.distance[result.seen - 1]
     off = number(here) if np.isfinite(here) else "no finite number"
     first = (
         f"{result.title} after {count(result.seen, 'sample')}: the {result.method} state of order {result.order} "
-        "(dashed) is "
-        f"{off} of the signal's RMS away from the exact one (solid); {_at_most(result.distance)}."
+        f"(dashed) is {off} of the signal's RMS away from the exact one (solid); {_peak(result.peak)}."
     )
-    gap = np.abs(result.from_approximate - result.from_exact).max()
-    if not np.isfinite(gap):
+    if not np.isfinite(result.gap):
         return f"{first} Nothing can be reconstructed from the approximate state here."
-    return f"{first} The two reconstructions differ by at most {number(gap)} ({result.unit})."
+    return f"{first} The two reconstructions differ by at most {number(result.gap)} ({result.unit})."
 
 
-def _say_normaliser(result: Normaliser) -> str:
+def _describe_normaliser(result: Normaliser) -> str:
     return (
         f"The exact η stays e₀ = 1, 0, 0, … to within {number(result.exact_departure.max(), 2)} at all {ONES} samples. "
         f"The {result.method} η of order {result.order} is {number(result.departure[result.seen - 1])} away from e₀ "
-        f"after {count(result.seen, 'sample')}; {_at_most(result.departure)}."
+        f"after {count(result.seen, 'sample')}; {_peak(result.peak)}."
     )
 
 
-def _say_invariance(result: Invariance) -> str:
-    (_, _, _, exact), (_, _, _, method), (_, _, _, invariant) = result.systems
-
-    def said(difference: float) -> str:
-        if not np.isfinite(difference):
-            return "by no finite number"
-        return "by rounding only" if difference < 1e-11 else f"by {number(100 * difference)} %"
-
+def _describe_invariance(result: Invariance) -> str:
+    exact, approximate, invariant = (_difference(system.difference) for system in result.systems)
     return (
-        f"Repeating each of {count(result.seen, 'sample')} {result.repeats} times changes the exact "
-        f"LegS state {said(exact)}, "
-        f"and its {result.method} approximation {said(method)} of the largest coefficient. The time-invariant S4D-Lin "
-        f"state, at step {number(result.step)}, changes {said(invariant)}."
+        f"Repeating each of {count(result.seen, 'sample')} {result.repeats} times changes the exact LegS state "
+        f"{exact}, and its {result.method} approximation {approximate} of the largest coefficient. The time-invariant "
+        f"S4D-Lin state, at step {number(result.step)}, changes {invariant}."
     )
+
+
+def _difference(difference: float) -> str:
+    if not np.isfinite(difference):
+        return "by no finite number"
+    return "by rounding only" if difference < 1e-11 else f"by {share(difference, 3)}"
 
 
 _STEPS = {
@@ -96,8 +93,8 @@ def formula(result: Trajectories | Normaliser | Invariance) -> Formula:
             rf"\qquad \text{{S4D: }}{tex_coloured(S4D, 'x_m')} \leftarrow e^{{\lambda_m\Delta}}x_m + \bar b_m f_t"
         )
         numbers = r",\quad ".join(
-            rf"\text{{{name}: }}{tex_number(once[0])} \to {tex_number(repeated[0])}"
-            for name, once, repeated, _ in result.systems
+            rf"\text{{{system.name}: }}{tex_number(system.once[0])} \to {tex_number(system.repeated[0])}"
+            for system in result.systems
         )
         return Formula("E7", symbols, numbers)
     state = "c_t" if isinstance(result, Trajectories) else r"\eta_t"
@@ -117,8 +114,8 @@ def table(result: Trajectories | Normaliser | Invariance) -> Mapping[str, np.nda
     """The numbers behind the picture, as columns."""
     if isinstance(result, Invariance):
         columns = {"m": np.arange(result.order), "signal": result.signal}
-        for label, (_, once, repeated, _) in zip(("exact", "approximate", "s4d_lin"), result.systems, strict=True):
-            columns |= {label: once, f"{label}_repeated": repeated}
+        for label, system in zip(("exact", "approximate", "s4d_lin"), result.systems, strict=True):
+            columns |= {label: system.once, f"{label}_repeated": system.repeated}
         return columns
     n = result.seen
     columns = {
@@ -143,8 +140,7 @@ def _length(values: Values) -> int:
     return ONES if values["view"] == "eta" else len(thinned(values["signal"])[0])
 
 
-def _unless_invariance(values: Values) -> str | None:
-    return None if values["view"] == "invariance" else "only for scale invariance"
+_ONLY_INVARIANCE = only_where("view", "invariance", reason="only for scale invariance")
 
 
 EXPLORABLE = Explorable(
@@ -158,56 +154,18 @@ EXPLORABLE = Explorable(
         "LegS forgets how fast its signal was played: a time-invariant system (S4D-Lin here) does not."
     ),
     controls=(
-        Choice(name="view", label="Compare", options=VIEWS, help="What to hold against the exact state."),
-        Choice(
-            name="signal",
-            label="Signal",
-            options=SIGNAL_CHOICES,
-            help=f"Long recordings are shown as means of neighbours, at most {MOST_SAMPLES} samples.",
-            disabled=lambda values: "η is the state of the constant 1" if values["view"] == "eta" else None,
-        ),
-        Slider(
-            name="order",
-            label="Order M",
-            minimum=1,
-            maximum=128,
-            default=16,
-            unit="numbers",
-            help="Coefficients in the state.",
-        ),
-        Choice(name="method", label="Method", options=METHODS, help="How the equation E5 is stepped."),
-        Slider(
-            name="instant",
-            label="Instant",
-            minimum=1,
-            maximum=MOST_SAMPLES,
-            default=80,
-            unit="samples",
-            upper=_length,
-            help="How many samples have been seen.",
-        ),
-        Slider(
-            name="repeats",
-            label="Repeat each sample",
-            main=False,
-            minimum=2,
-            maximum=5,
-            default=3,
-            unit="times",
-            help="How much slower the same signal is played.",
-            disabled=_unless_invariance,
-        ),
-        Slider(
-            name="step",
-            label="Step Δ of S4D-Lin",
-            main=False,
-            minimum=0.005,
-            maximum=0.5,
-            default=0.05,
-            step=0.005,
-            help="Its memory is about 1/Δ samples.",
-            disabled=_unless_invariance,
-        ),
+        Choice(name="view", label="Compare", options=VIEWS, help="What to compare with the exact state."),
+        Choice(name="signal", label="Signal", options=SIGNAL_CHOICES,
+               help=f"Long recordings are shown as means of neighbours, at most {MOST_SAMPLES} samples.",
+               disabled=only_where("view", "trajectories", "invariance", reason="η is the state of the constant 1")),
+        order_slider(128, 16, "Coefficients in the state."),
+        Choice(name="method", label="Method", options=METHODS, help="How equation E5 is stepped."),
+        Slider(name="instant", label="Instant", minimum=1, maximum=MOST_SAMPLES, default=80, unit="samples",
+               help="How many samples have been seen.", upper=_length),
+        Slider(name="repeats", label="Repeat each sample", main=False, minimum=2, maximum=5, default=3, unit="times",
+               help="How much slower the same signal is played.", disabled=_ONLY_INVARIANCE),
+        Slider(name="step", label="Step Δ of S4D-Lin", main=False, minimum=0.005, maximum=0.5, default=0.05, step=0.005,
+               help="Its memory is about 1/Δ samples.", disabled=_ONLY_INVARIANCE),
     ),
     compute=compute,
     draw=draw,
@@ -236,4 +194,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("02_hippo_legs", "6 · Approximations, labelled as such"),
     time="instant",
-)
+)  # fmt: skip

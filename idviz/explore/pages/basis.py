@@ -7,11 +7,12 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider
 from idviz.explore.formulas import tex_coloured, tex_number
-from idviz.figures.basis import draw_basis
+from idviz.explore.pages.common import order_slider
+from idviz.figures.basis import draw
 from idviz.figures.style import QUERY_TEXT, VALUES
 from idviz.numbers.basis import BasisResult, compute
 from idviz.samples.signals import SIGNALS
-from idviz.words import number, subscripted
+from idviz.words import count, number, subscripted
 
 
 def describe(result: BasisResult) -> str:
@@ -19,10 +20,10 @@ def describe(result: BasisResult) -> str:
     c = number(result.coefficient)
     m, c_m, phi_m = result.degree, subscripted("c", result.degree), subscripted("φ", result.degree)
     unit = f" {result.unit}" if result.unit != "a.u." else ""
-    cells, add = ("one cell", "adds") if len(result.cells) == 1 else (f"{len(result.cells)} cells", "add")
+    cells, add = ("one cell", "adds") if len(result.cells) == 1 else (count(len(result.cells), "cell"), "add")
     crosses = {0: "is constant", 1: "crosses zero once"}.get(m, f"crosses zero {m} times")
     first = (
-        f"{phi_m} {crosses}; weighed with it, the {cells} of the signal ({result.name}) {add} up to {c_m} = {c}{unit}"
+        f"{phi_m} {crosses}; weighted with it, the {cells} of the signal ({result.name}) {add} up to {c_m} = {c}{unit}"
     )
     if abs(result.coefficient) < 1e-12 * max(1.0, float(np.abs(result.cells).max())):
         return f"{first}, which is zero up to rounding. There is nothing of this shape in the signal."
@@ -30,23 +31,17 @@ def describe(result: BasisResult) -> str:
     before, after = number(result.error_before), number(result.error_after)
     if result.amount == 1:
         return f"{first}{stop} Adding {c_m} {phi_m} takes the relative error from {before} to {after}."
-    best = number(np.sqrt(max(result.error_before**2 - _share(result), 0.0)))
     return (
         f"{first}{stop} Adding {number(result.amount)} times {c_m} {phi_m} takes the relative error from {before} to "
-        f"{after}; the exact {c_m} gives {best}, the least there is."
+        f"{after}; the exact {c_m} gives {number(result.least_error)}, the least there is."
     )
-
-
-def _share(result: BasisResult) -> float:
-    """The part of the signal's energy that c_m holds."""
-    return result.coefficient**2 / (float(np.mean(result.cells**2)) or 1.0)
 
 
 def formula(result: BasisResult) -> Formula:
     """E6: the coefficient as a sum over cells, its largest terms filled in."""
     m, n = result.degree, len(result.cells)
     c, phi = tex_coloured(VALUES, f"c_{{{m}}}"), tex_coloured(QUERY_TEXT, rf"\varphi_{{{m}}}")
-    largest = np.sort(np.argsort(-np.abs(result.cells * result.integrals), kind="stable")[: min(3, n)])
+    largest = np.sort(np.argsort(-np.abs(result.products), kind="stable")[: min(3, n)])
     terms = [
         rf"({tex_number(result.cells[k])})\cdot({tex_coloured(QUERY_TEXT, tex_number(result.integrals[k]))})"
         for k in largest
@@ -67,7 +62,7 @@ def table(result: BasisResult) -> dict[str, np.ndarray]:
         "cell": np.arange(len(result.cells)),
         "f_k": result.cells,
         f"integral of phi_{m} over cell": result.integrals,
-        "product": result.cells * result.integrals,
+        "product": result.products,
         "m": np.arange(result.order),
         "c_m": result.coefficients,
         "x": result.x,
@@ -84,54 +79,22 @@ EXPLORABLE = Explorable(
     prose=(
         "The window from the first sample to now is stretched onto the interval from 0 to 1. On it live the φ_m: "
         "polynomials, one of each degree, of unit size and at right angles to each other. A coefficient c_m says how "
-        "much of the shape φ_m is in the signal: weigh each cell by the integral of φ_m over it, and add up."
+        "much of the shape φ_m is in the signal: weight each cell by the integral of φ_m over it, and add up."
     ),
     controls=(
-        Choice(
-            name="signal", label="Signal", help="Its mean over each cell is used.", options=SIGNALS, default="steps"
-        ),
-        Slider(
-            name="order",
-            label="Order",
-            help="M: how many φ_m there are.",
-            minimum=1,
-            maximum=64,
-            default=12,
-            step=1,
-            unit="functions",
-        ),
-        Slider(
-            name="degree",
-            label="Degree m",
-            help="Which φ_m and which coefficient. Play it to see the signal being added up.",
-            minimum=0,
-            maximum=63,
-            default=4,
-            step=1,
-            upper=lambda values: values["order"] - 1,
-        ),
-        Slider(
-            name="cells",
-            label="Cells",
-            help="N: into how many equal cells the window is cut.",
-            minimum=1,
-            maximum=128,
-            default=24,
-            step=1,
-            unit="cells",
-        ),
-        Slider(
-            name="amount",
-            label="Times c_m",
-            help="1 is the exact coefficient. Any other value fits worse: that is what makes it the coefficient.",
-            minimum=-2.0,
-            maximum=3.0,
-            default=1.0,
-            step=0.1,
-        ),
+        Choice(name="signal", label="Signal", default="steps", options=SIGNALS,
+               help="Its mean over each cell is used."),
+        order_slider(64, 12, "M: how many φ_m there are.", label="Order", unit="functions"),
+        Slider(name="degree", label="Degree m", minimum=0, maximum=63, default=4,
+               help="Which φ_m and which coefficient. Play it to see the signal being added up.",
+               upper=lambda values: values["order"] - 1),
+        Slider(name="cells", label="Cells", minimum=1, maximum=128, default=24, unit="cells",
+               help="N: into how many equal cells the window is cut."),
+        Slider(name="amount", label="Times c_m", minimum=-2.0, maximum=3.0, default=1.0, step=0.1,
+               help="1 is the exact coefficient. Any other value fits worse: that is what makes it the coefficient."),
     ),
     compute=compute,
-    draw=draw_basis,
+    draw=draw,
     describe=describe,
     formula=formula,
     table=table,
@@ -157,4 +120,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("02_hippo_legs", "1 · A basis on a growing window"),
     time="degree",
-)
+)  # fmt: skip

@@ -9,29 +9,27 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Slider
 from idviz.explore.formulas import tex_coloured, tex_number
-from idviz.explore.pages.learned_half import initialisation_choice, memory_slider
+from idviz.explore.pages.common import initialisation_choice, memory_slider, modes_slider
 from idviz.figures.lag_kernel import draw
 from idviz.figures.style import INTERDOMAIN, QUERY_TEXT
 from idviz.numbers.lag_kernel import MOST_LAGS, WEIGHTS, LagKernel, compute
-from idviz.words import count, number
+from idviz.words import count, number, share
 
 
 def describe(result: LagKernel) -> str:
     """Two sentences: how much of G is its diagonal, how wide its blur; its rank and its sum."""
-    lags, M = len(result.G), result.modes
-    share = f"{number(100 * result.on_diagonal)} %"
-    modes = count(M, "mode")
+    lags, M, at = len(result.G), result.modes, result.row
     first = (
-        f"With {modes} ({result.name}) at Δ = {number(result.delta)}, {share} of G's energy over {lags} lags lies on "
-        f"its diagonal (in linear attention all of it would); around τ = {result.row} the row stays over half of "
-        f"G({result.row}, {result.row}) for {count(result.width, 'token')}."
+        f"With {count(M, 'mode')} ({result.name}) at Δ = {number(result.delta)}, {share(result.on_diagonal, 3)} of G's "
+        f"energy over {lags} lags lies on its diagonal (in linear attention all of it would); around τ = {at} the row "
+        f"stays over half of G({at}, {at}) for {count(result.width, 'token')}."
     )
     rank = (
         f"Its rank is at most 2M = {2 * M}" if 2 * M < lags else f"2M = {2 * M} directions would do for all {lags} lags"
     )
-    total = f"the diagonal sums to {number(np.trace(result.G))}"
+    total = f"the diagonal sums to {number(result.total)}"
     if result.average:
-        total += f" (over all lags {number(result.delta / -np.expm1(-result.delta))}): the readout starts as an average"
+        total += f" (over all lags {number(result.average_total)}): the readout starts as an average"
     else:
         total += f", an average's to {number(result.decay.sum())}"
     return f"{first} {rank}; it acts like {number(result.effective_rank)} equal ones, and {total}."
@@ -73,50 +71,22 @@ EXPLORABLE = Explorable(
     group="The learned half",
     question="What stands between this layer and linear attention?",
     prose=(
-        "Unroll the layer's state and every output is a sum over pairs of past tokens: a key τ back, matched with the "
-        "query, and a value τ′ back. G(τ, τ′) says how much the match with one brings back of the other. Were G the "
-        "identity, each key would bring back its own value: linear attention, exactly. M modes can only give a blur of "
-        "rank 2M of it, one that also fades with the lag; so a match brings back the values of the neighbours too."
+        "Unroll the layer's state, and every output is a sum over pairs of past tokens: a key τ back, matched with the "
+        "query, and a value τ′ back. G(τ, τ′) is the weight of that value for that match. If G were the identity, each "
+        "key would bring back its own value: linear attention, exactly. M modes only give a blur of it, of rank 2M, "
+        "which also fades with the lag; so a match brings back its neighbours' values too."
     ),
     controls=(
-        Slider(
-            name="modes",
-            label="Modes M",
-            minimum=1,
-            maximum=128,
-            default=32,
-            unit="modes",
-            help="Complex modes a head. G has at most rank 2M.",
-        ),
-        memory_slider(5),
+        modes_slider(128, "Complex modes a head. G has at most rank 2M."),
+        memory_slider(),
         initialisation_choice(),
-        Choice(
-            name="weights",
-            label="Weights w",
-            options=WEIGHTS,
-            help="The readout's weights: as the layer starts, Δ/(M|b̄|²), or 1 for every mode.",
-        ),
-        Slider(
-            name="lags",
-            label="Lags shown",
-            main=False,
-            minimum=8,
-            maximum=MOST_LAGS,
-            default=64,
-            step=8,
-            unit="tokens",
-            help="How far back G is shown; energy and rank are over these lags.",
-        ),
-        Slider(
-            name="row",
-            label="Row τ",
-            minimum=0,
-            maximum=MOST_LAGS - 1,
-            default=16,
-            unit="tokens",
-            upper=lambda values: values["lags"] - 1,
-            help="The lag of the key that the query matches; the row says which values it brings back.",
-        ),
+        Choice(name="weights", label="Weights w", options=WEIGHTS,
+               help="The readout's weights: as the layer starts, Δ/(M|b̄|²), or 1 for every mode."),
+        Slider(name="lags", label="Lags shown", main=False, minimum=8, maximum=MOST_LAGS, default=64, step=8,
+               unit="tokens", help="How far back G is shown; energy and rank are over these lags."),
+        Slider(name="row", label="Row τ", minimum=0, maximum=MOST_LAGS - 1, default=16, unit="tokens",
+               help="The lag of the key that the query matches; the row says which values it brings back.",
+               upper=lambda values: values["lags"] - 1),
     ),
     compute=compute,
     draw=draw,
@@ -144,4 +114,4 @@ EXPLORABLE = Explorable(
         ),
     ),
     notebook=NotebookLink("05_learned_layer", "4 · The lag kernel, live"),
-)
+)  # fmt: skip

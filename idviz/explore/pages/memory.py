@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
-from idviz.explore.controls import Choice, Slider, TextInput, Upload
+from idviz.explore.controls import Choice, Slider, TextInput, Upload, Values
 from idviz.explore.formulas import tex_coloured, tex_number, tex_sum
-from idviz.figures.memory import draw_memory
+from idviz.explore.pages.common import order_slider
+from idviz.figures.memory import draw
 from idviz.figures.style import APPROXIMATION, VALUES
 from idviz.numbers.memory import METHOD_NAMES, MOST_ORDERS, MemoryResult, compute
 from idviz.samples.signals import SIGNALS, load_signal, signal_from_csv
@@ -28,9 +29,8 @@ def describe(result: MemoryResult) -> str:
             f"With {numbers} the state keeps all of the first {where}: so far the signal is constant. "
             f"A constant is its mean, c₀ = {number(result.exact[0])}; every other coefficient is zero."
         )
-    kept = 1 - result.error**2
-    first = f"With {numbers} the state keeps {share(kept)} of the energy of the first {where}"
-    return f"{first}. {_second_sentence(result)}"
+    kept = share(result.kept(result.order))
+    return f"With {numbers} the state keeps {kept} of the energy of the first {where}. {_second_sentence(result)}"
 
 
 def _second_sentence(result: MemoryResult) -> str:
@@ -42,12 +42,12 @@ def _second_sentence(result: MemoryResult) -> str:
         return f"Of the largest spike, sample {spike.position:,}, {share(spike.kept)} of the height comes back."
     other = 2 * result.order if 2 * result.order <= MOST_ORDERS else result.order // 2
     word = "Twice" if other > result.order else "Half"
-    return f"{word} as many, {other}, would keep {share(1 - result.errors[other - 1] ** 2)}."
+    return f"{word} as many, {other}, would keep {share(result.kept(other))}."
 
 
 def _describe_approximation(result: MemoryResult, numbers: str, where: str) -> str:
     name = capital(METHOD_NAMES[result.method])
-    exact = number(result.errors[result.order - 1])
+    exact = number(result.exact_error)
     if not np.isfinite(result.error):
         return (
             f"{name} with {numbers} overflowed within the first {where}. The exact state's relative error is {exact}."
@@ -56,8 +56,7 @@ def _describe_approximation(result: MemoryResult, numbers: str, where: str) -> s
     if result.warnings:
         second = f"On the way a coefficient reached {number(result.peak)}, after {count(result.peak_at, 'sample')}."
     else:
-        own = np.sqrt(max(result.error**2 - result.errors[result.order - 1] ** 2, 0.0))
-        second = f"The exact state's is {exact}; the method's own departure from it is {number(own)}."
+        second = f"The exact state's is {exact}; the method's own departure from it is {number(result.departure)}."
     return f"{first}. {second}"
 
 
@@ -104,12 +103,8 @@ def _step_formula(result: MemoryResult) -> Formula:
 
 def table(result: MemoryResult) -> dict[str, np.ndarray]:
     """The numbers in the picture. A signal of more than 100,000 samples is left out: it is in its own file."""
-    columns = (
-        {}
-        if len(result.signal) > 100_000
-        else {"sample": np.arange(len(result.signal)), "signal": result.signal.values}
-    )
-    return columns | {
+    columns = {"sample": np.arange(len(result.signal)), "signal": result.signal.values}
+    return (columns if len(result.signal) <= 100_000 else {}) | {
         "time (samples)": result.x * result.instant,
         "reconstruction": result.reconstruction,
         "m": np.arange(result.order),
@@ -121,7 +116,7 @@ def table(result: MemoryResult) -> dict[str, np.ndarray]:
     }
 
 
-def _length(values) -> int:
+def _length(values: Values) -> int:
     """Samples of the chosen signal; 1 for a file that cannot be read (``compute`` then says why)."""
     upload = values.get("upload")
     try:
@@ -130,6 +125,10 @@ def _length(values) -> int:
         return len(load_signal(values["signal"]))
     except ValueError:
         return 1
+
+
+def _replaced(values: Values) -> str | None:
+    return "Your CSV file is in use. Remove it to come back to these." if values.get("upload") else None
 
 
 EXPLORABLE = Explorable(
@@ -142,66 +141,24 @@ EXPLORABLE = Explorable(
         "numbers a little. What is smooth stays; what is sudden and short is lost first."
     ),
     controls=(
-        Choice(
-            name="signal",
-            label="Signal",
-            help="Two real recordings and five made signals. Your own: under More.",
-            options=SIGNALS,
-            disabled=lambda values: (
-                "Your CSV file is in use. Remove it to come back to these." if values.get("upload") else None
-            ),
-        ),
-        Upload(
-            name="upload",
-            label="Your own CSV",
-            help="A table with one number a line and column; up to a million samples. The file stays on this machine.",
-            main=False,
-        ),
-        TextInput(
-            name="column",
-            label="Column",
-            help="Its name, or its number from 1. Empty: the first column of numbers that is not a counter.",
-            main=False,
-            multiline=False,
-            may_be_empty=True,
-            max_length=200,
-            disabled=lambda values: None if values.get("upload") else "Choose a CSV file first.",
-        ),
-        Slider(
-            name="order",
-            label="Order",
-            help="M: how many numbers the state has.",
-            minimum=1,
-            maximum=MOST_ORDERS,
-            default=64,
-            step=1,
-            unit="numbers",
-        ),
-        Slider(
-            name="instant",
-            label="Instant",
-            help="How many samples the state has seen.",
-            minimum=1,
-            maximum=1_000_000,
-            default=None,
-            step=1,
-            unit="samples",
-            upper=_length,
-        ),
-        Choice(
-            name="method",
-            label="Method",
-            help="How the state is kept up to date. Only the first is exact; the others discretise its equation.",
-            options=(
-                ("exact", "Exact"),
-                ("bilinear", "Bilinear"),
-                ("backward_euler", "Backward Euler"),
-                ("euler", "Forward Euler"),
-            ),
-        ),
+        Choice(name="signal", label="Signal", options=SIGNALS,
+               help="Two real recordings and five made signals. Your own: under More.",
+               disabled=_replaced),
+        Upload(name="upload", label="Your own CSV", main=False,
+               help="A table with one number a line and column, up to a million samples. It stays on this machine."),
+        TextInput(name="column", label="Column", main=False, multiline=False, may_be_empty=True, max_length=200,
+                  help="Its name, or its number from 1. Empty: the first column of numbers that is not a counter.",
+                  disabled=lambda values: None if values.get("upload") else "Choose a CSV file first."),
+        order_slider(MOST_ORDERS, 64, "M: how many numbers the state has.", label="Order"),
+        Slider(name="instant", label="Instant", minimum=1, maximum=1_000_000, unit="samples",
+               help="How many samples the state has seen.", upper=_length),
+        Choice(name="method", label="Method",
+               options=(("exact", "Exact"), ("bilinear", "Bilinear"), ("backward_euler", "Backward Euler"),
+                        ("euler", "Forward Euler")),
+               help="How the state is kept up to date. Only the first is exact; the others discretise its equation."),
     ),
     compute=compute,
-    draw=draw_memory,
+    draw=draw,
     describe=describe,
     formula=formula,
     table=table,
@@ -227,4 +184,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("02_hippo_legs", "3 · Memory of a signal, live"),
     time="instant",
-)
+)  # fmt: skip

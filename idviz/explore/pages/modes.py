@@ -8,12 +8,12 @@ import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Slider
-from idviz.explore.formulas import tex_coloured, tex_number
-from idviz.explore.pages.learned_half import initialisation_choice, memory_slider, tex_complex
+from idviz.explore.formulas import tex_coloured, tex_complex, tex_number
+from idviz.explore.pages.common import initialisation_choice, memory_slider, modes_slider
 from idviz.figures.modes import draw
 from idviz.figures.style import S4D
 from idviz.numbers.modes import HORIZON, ModesResult, compute
-from idviz.words import count, number
+from idviz.words import count, number, share
 
 
 def describe(result: ModesResult) -> str:
@@ -22,8 +22,8 @@ def describe(result: ModesResult) -> str:
     modes = count(M, "mode")
     first = f"{result.name} with {modes} at Δ = {number(result.delta)} remembers about {count(result.memory, 'token')}"
     if result.aliased:
-        first += (f"; {result.aliased} of them {'turns' if result.aliased == 1 else 'turn'} more than half a circle "
-                  "a token and alias" + "es" * (result.aliased == 1))  # fmt: skip
+        turn, alias = ("turns", "aliases") if result.aliased == 1 else ("turn", "alias")
+        first += f"; {result.aliased} of them {turn} more than half a circle a token and {alias}"
     elif result.resolution > 1.05:
         first += f" and blurs what is closer together than about {count(result.resolution, 'token')}"
     else:
@@ -33,11 +33,10 @@ def describe(result: ModesResult) -> str:
     if result.seen == 1:
         second = f"There is one token so far: LegS's {2 * M} numbers hold it, and so do the modes."
     else:
-        left = np.exp(-result.delta * (result.seen - 1) / 2)
-        share = f"{number(100 * left)} %" if left >= 1e-5 else "less than 0.001 %"
+        oldest = share(result.oldest, 3) if result.oldest >= 1e-5 else "less than 0.001 %"
         second = (
-            f"After {result.seen} tokens the oldest counts for {share} of the newest in every mode, while LegS with as "
-            f"many numbers, {2 * M}, has stretched over all {result.seen} alike."
+            f"After {result.seen} tokens the oldest counts for {oldest} of the newest in every mode, while LegS with "
+            f"as many numbers, {2 * M}, has stretched over all {result.seen} alike."
         )
     return f"{first}. {second}"
 
@@ -65,7 +64,7 @@ def table(result: ModesResult) -> Mapping[str, np.ndarray]:
     columns |= {
         "head": np.arange(1, len(result.head_deltas) + 1),
         "delta": result.head_deltas,
-        "memory (tokens)": 1 / result.head_deltas,
+        "memory (tokens)": result.head_memories,
         "resolution (tokens)": result.head_resolutions,
     }
     for name, rows in (("kernel", result.kernels), ("legs", result.basis)):
@@ -81,63 +80,24 @@ EXPLORABLE = Explorable(
     question="What can M decaying oscillations remember?",
     prose=(
         "The layer keeps its past in M complex modes a head: each turns and decays by a fixed factor a token, so that "
-        "a token τ back is weighed by a decaying oscillation. One step Δ sets both ends of what a head can do: it "
-        "remembers about 1/Δ tokens, and M modes tell about 1/(MΔ) tokens apart. Single tokens need Δ ≈ 1/M, over "
-        "about M tokens; a smaller Δ blurs, a larger one aliases. LegS, which the modes stand in for, stretches "
-        "instead: play the tokens and see which picture changes."
+        "a token τ back is weighted by a decaying oscillation. One step Δ sets both ends of what a head can do: it "
+        "remembers about 1/Δ tokens, and with M modes it tells tokens about 1/(MΔ) apart from each other. Single "
+        "tokens need Δ ≈ 1/M, over about M tokens; a smaller Δ blurs, a larger one aliases. LegS, which the modes "
+        "stand in for, stretches instead: play the tokens and see which picture changes."
     ),
     controls=(
         initialisation_choice(),
-        Slider(
-            name="modes",
-            label="Modes M",
-            minimum=1,
-            maximum=64,
-            default=32,
-            unit="modes",
-            help="Complex modes a head: 2M real numbers a channel.",
-        ),
-        memory_slider(5),
-        Slider(
-            name="heads",
-            label="Heads",
-            main=False,
-            minimum=1,
-            maximum=16,
-            default=8,
-            unit="heads",
-            help="How many heads share out the range of steps.",
-        ),
-        Slider(
-            name="longest",
-            label="Slowest head, log₂ 1/Δ",
-            main=False,
-            minimum=0.0,
-            maximum=10.0,
-            default=10,
-            step=0.25,
-            help="The first head's Δ is 2 to minus this.",
-        ),
-        Slider(
-            name="shortest",
-            label="Quickest head, log₂ 1/Δ",
-            main=False,
-            minimum=0.0,
-            maximum=10.0,
-            default=3.25,
-            step=0.25,
-            upper=lambda values: values["longest"],
-            help="The last head's Δ is 2 to minus this; the others lie evenly between.",
-        ),
-        Slider(
-            name="seen",
-            label="Tokens seen",
-            minimum=1,
-            maximum=HORIZON,
-            default=96,
-            unit="tokens",
-            help="How long the past is. S4D's kernels stay; LegS's basis stretches over it.",
-        ),
+        modes_slider(64, "Complex modes a head: 2M real numbers a channel."),
+        memory_slider(),
+        Slider(name="heads", label="Heads", main=False, minimum=1, maximum=16, default=8, unit="heads",
+               help="How many heads share the range of steps."),
+        Slider(name="longest", label="Slowest head, log₂ 1/Δ", main=False, minimum=0.0, maximum=10.0, default=10,
+               step=0.25, help="The first head's Δ is 2 to minus this."),
+        Slider(name="shortest", label="Quickest head, log₂ 1/Δ", main=False, minimum=0.0, maximum=10.0, default=3.25,
+               step=0.25, help="The last head's Δ is 2 to minus this; the others lie evenly between.",
+               upper=lambda values: values["longest"]),
+        Slider(name="seen", label="Tokens seen", minimum=1, maximum=HORIZON, default=96, unit="tokens",
+               help="How long the past is. S4D's kernels stay; LegS's basis stretches over it."),
     ),
     compute=compute,
     draw=draw,
@@ -166,4 +126,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("04_legs_to_s4d", "3 · Modes, live"),
     time="seen",
-)
+)  # fmt: skip

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
-from idviz.explore.controls import Choice, Slider
+from idviz.explore.controls import Slider
 from idviz.explore.formulas import tex_coloured, tex_number
+from idviz.explore.pages.common import size_choice
 from idviz.figures.style import INTERDOMAIN, S4D
 from idviz.figures.three_forms import draw
 from idviz.numbers.three_forms import PERIOD, WIDTH, ThreeForms, compute
-from idviz.words import duration, memory_size, number
+from idviz.words import duration, memory_size, number, share
 
 
 def describe(result: ThreeForms) -> str:
@@ -27,14 +28,12 @@ def describe(result: ThreeForms) -> str:
         f"materialised {duration(whole.seconds)}, chunked "
         f"{duration(chunked.seconds)}, at peaks of {peaks}."
     )
-    row = np.abs(result.row)
-    outside = float(row[: result.chunk_start].sum() / row.sum()) if row.sum() else 0.0
     if result.chunk_start == 0:
         return (
             f"{first} Query {result.position} lies in the first chunk of {result.chunk}: no state is carried to it yet."
         )
     return (
-        f"{first} Of query {result.position}'s weight, {number(100 * outside)} % lies on tokens before its chunk of "
+        f"{first} Of query {result.position}'s weight, {share(result.by_state, 3)} lies on tokens before its chunk of "
         f"{result.chunk} and comes through the carried state of {result.state_numbers:,} numbers."
     )
 
@@ -68,10 +67,6 @@ def table(result: ThreeForms) -> Mapping[str, np.ndarray]:
     }
 
 
-def _numbers(*values: int) -> tuple[tuple[str, str], ...]:
-    return tuple((str(value), str(value)) for value in values)
-
-
 EXPLORABLE = Explorable(
     slug="three_forms",
     title="Three forms",
@@ -88,45 +83,16 @@ EXPLORABLE = Explorable(
         "its own symbol, so the weights look back for it. The first head is shown, untrained."
     ),
     controls=(
-        Choice(
-            name="length",
-            label="Tokens T",
-            options=_numbers(64, 256, 1024),
-            default="256",
-            help="The length of the sequence. Changing it measures anew.",
-        ),
-        Choice(
-            name="chunk",
-            label="Chunk C",
-            options=_numbers(8, 16, 32, 64, 128),
-            default="32",
-            help="Tokens that meet in one attention matrix. The results do not depend on it.",
-        ),
-        Choice(
-            name="modes",
-            label="Modes M",
-            options=_numbers(4, 8, 16, 32, 64),
-            default="32",
-            help="Complex modes a head: the size of the state.",
-        ),
-        Choice(
-            name="heads",
-            label="Heads",
-            main=False,
-            options=_numbers(1, 2, 4),
-            default="2",
-            help="Heads side by side. The first one's weights are shown.",
-        ),
-        Slider(
-            name="position",
-            label="Query at",
-            minimum=1,
-            maximum=1024,
-            default=200,
-            unit="tokens",
-            upper=lambda values: int(values["length"]),
-            help="Which token asks, counted from 1. Moving it measures nothing anew.",
-        ),
+        size_choice("length", "Tokens T", (64, 256, 1024), 256,
+                    "The length of the sequence. Changing it measures anew."),
+        size_choice("chunk", "Chunk C", (8, 16, 32, 64, 128), 32,
+                    "Tokens that meet in one attention matrix. The results do not depend on it."),
+        size_choice("modes", "Modes M", (4, 8, 16, 32, 64), 32, "Complex modes a head: the size of the state."),
+        size_choice("heads", "Heads", (1, 2, 4), 2, "Heads side by side. The first one's weights are shown.",
+                    main=False),
+        Slider(name="position", label="Query at", minimum=1, maximum=1024, default=200, unit="tokens",
+               help="Which token asks, counted from 1. Moving it measures nothing anew.",
+               upper=lambda values: int(values["length"])),
     ),
     compute=compute,
     draw=draw,
@@ -155,4 +121,4 @@ EXPLORABLE = Explorable(
     ),
     notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"),
     time="position",
-)
+)  # fmt: skip
