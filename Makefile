@@ -37,7 +37,7 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m idviz.course.build --check
-	$(BIN)/python docs/results_table.py --check
+	$(BIN)/python -m idviz.course.results_table --check
 
 picture: setup
 	$(BIN)/python docs/readme_picture.py
@@ -64,7 +64,7 @@ results: setup
 	$(BIN)/idviz length $(TINY) $(foreach seed,$(MORE_SEEDS),$(MIXERS:%=$(RUNS)/mixers/%-$(seed))) --targets $(TARGETS) \
 	  --keep $(RUNS)/length --json $(RESULTS)/length.json --device $(DEVICE)
 	$(BIN)/idviz cost $(TINY) --json $(RESULTS)/cost.json --device $(DEVICE)
-	$(BIN)/python docs/results_table.py
+	$(BIN)/python -m idviz.course.results_table
 
 QUICK := build/results-quick
 

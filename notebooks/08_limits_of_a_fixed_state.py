@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 08 · What a fixed state cannot do
 #
-# *A curve that stays flat says that nothing breaks. It does not say that anything is found. Here is a task that is
-# nothing but finding, and a close look at where it fails, and why.*
+# *A flat curve says that nothing breaks. It does not say that anything is found. Here is a task that is nothing but
+# finding, and a close look at where it fails, and why.*
 #
 # - **Needs:** notebooks [04](04_legs_to_s4d.ipynb) (E15: time and bandwidth), [05](05_learned_layer.ipynb) (E17, the
 #   lag kernel G) and [03](03_interdomain_state.ipynb) (E12: token weights).
@@ -30,14 +30,12 @@ from IPython.display import Markdown
 
 from idviz.course import LOOK, check, measured, panels, picture, table
 from idviz.exact import SoftmaxKernel, attention_weights, compress, token_weights
-from idviz.explore.pages.recall import reaches
 from idviz.figures.style import INTERDOMAIN, QUERY, S4D
 from idviz.lab import corpus, evaluation, models
 from idviz.lab.recall import NO_LABEL, RecallTask, recall_loss
 from idviz.learned import DiagonalModes, interdomain_chunked, lag_kernel, mode_kernels
 from idviz.numbers import paper
-from idviz.numbers import recall as recall_numbers
-from idviz.numbers.measured import by
+from idviz.numbers.recall import label, reach_words
 from idviz.widgets import show
 from idviz.words import capital, listed, number
 
@@ -47,9 +45,9 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · A task whose every answer is in the text
 #
-# A made-up text: some *pairs*, each a key and a value. Then, after some filler perhaps, every key once more, in
-# another order. Which value went with it? No knowledge of language helps, and nothing has to be guessed: the answer
-# stood there.
+# A made-up text: some *pairs*, each a key and a value; then perhaps some filler; then every key once more, in another
+# order. Which value went with it? No knowledge of language helps, and nothing has to be guessed: the answer is in the
+# text.
 
 # %%
 task = RecallTask(pairs=4, distance=3, keys=32, values=32, held_out=0.5)
@@ -68,10 +66,10 @@ for row, labels in zip(questions.tokens.tolist(), questions.labels.tolist(), str
     print("label ", " ".join(f"{'' if label == NO_LABEL else shown(label):>4}" for label in labels), "\n")
 
 # %% [markdown]
-# Before any model is asked, three questions to the task itself.
+# Before asking any model, ask three questions about the task itself.
 #
 # **Can it be solved at all?** An *oracle*, here a Python dictionary that reads the text once, must answer everything.
-# (A benchmark without an oracle may be asking what nobody can know.)
+# (A benchmark without an oracle may ask for what nobody can know.)
 
 # %%
 many = task.draw(256, np.random.default_rng(0), "held-out")
@@ -81,9 +79,8 @@ print(f"oracle: {right:.0%} of {int(asked.sum()):,} questions")
 assert right == 1.0
 
 # %% [markdown]
-# **What does learning by heart give?** Half of all possible bindings, key with value, never occur in training. A
-# model that only remembers its training is useless on them; on what it is asked here, key and value are known, that
-# they go *together* is not.
+# **What does learning by heart give?** Half of all possible bindings of a key to a value never occur in training. A
+# model that only remembers its training is useless on them: it has met each key and each value, but never *together*.
 
 # %%
 train, held_out = task.bindings("train"), task.bindings("held-out")
@@ -91,14 +88,14 @@ print(f"{train.sum()} bindings to train on, {held_out.sum()} held out, in common
 assert not np.any(train & held_out) and np.all(train | held_out)
 
 # %% [markdown]
-# **Where does the label stand?** A decoder's output at a position foretells the *next* token. The answer should come
-# right after the query, so its label stands on the query's own position. Shift once, not twice; people have reported
-# 0 % for weeks because of that.
+# **Where does the label go?** A decoder's output at a position predicts the *next* token. The answer should come right
+# after the query, so its label belongs to the query's own position. Shift once, not twice; that mistake has made people
+# report 0 % for weeks.
 #
 # ### Exercise 1: labels
 #
-# Write `recall_labels(tokens, pairs)`. The first `2 * pairs` tokens are the pairs; then come fillers, and each key
-# once more, before a filler. Everywhere but on the queries the label is −100, which PyTorch's cross-entropy skips.
+# Write `recall_labels(tokens, pairs)`. The first `2 * pairs` tokens are the pairs; then come fillers, and each key once
+# more, followed by a filler. Everywhere but at the queries the label is −100, which PyTorch's cross-entropy skips.
 
 
 # %%
@@ -127,14 +124,14 @@ for row, labels in zip(many.tokens.tolist(), many.labels.tolist(), strict=True):
 print("the same labels as idviz.lab, in", len(many.tokens), "texts")
 
 # %% [markdown]
-# **Two kinds of guessing.** Whoever has understood nothing guesses among all values. Whoever remembers *which values
-# came*, but not whose they are, guesses among those: far better, and still no recall. Both levels belong beside every
-# measured number.
+# **Two kinds of guessing.** A model that has understood nothing guesses among all values. One that remembers *which
+# values occurred*, but not with which keys, guesses among those: far better, and still no recall. Both levels belong
+# beside every measured number.
 #
 # ### Exercise 2: what guessing gives
 #
-# Write `guesses(pairs, values)`: the loss in nats a question of guessing among all values; of guessing among those
-# seen; and the share of right answers of the latter.
+# Write `guesses(pairs, values)`. It returns the loss, in nats per question, of guessing among all values; the loss of
+# guessing among those seen; and the share of right answers that the latter gets.
 
 
 # %%
@@ -157,7 +154,7 @@ assert verdict.passed, verdict.message
 verdict
 
 # %% [markdown]
-# As a check, a "model" that gives every value in the text the same high score, and nothing else any:
+# As a check, take a "model" that gives every value in the text the same high score, and everything else none:
 
 # %%
 logits = torch.zeros(*many.tokens.shape, task.vocabulary)
@@ -173,42 +170,33 @@ assert abs(loss - among_seen) < 1e-3 and np.isclose(share, task.chance_among_see
 # %% [markdown]
 # ## 2 · Where recall breaks
 #
-# Small decoders, trained on a few numbers of pairs, asked for others too. The recipe is the same for all: steps, width,
-# learning rate, seeds. The numbers come from the file that `idviz recall` wrote, and so do the sentences.
+# Small decoders were trained on a few numbers of pairs, and asked about others too. The recipe is the same for all:
+# steps, width, learning rate, seeds. The numbers come from a file that `idviz recall` wrote, and the sentences are made
+# from them.
 
 # %%
-found = measured("recall")
-rows_of, groups = by(found["rows"], "variant"), recall_numbers.groups(found["rows"])
-near = int(np.atleast_1d(found["task"]["distance"])[0])  # fillers between, as in training
-
-
-def recaller(name, group="mixers"):
-    """One variant's accuracy on held-out bindings, over pairs and seeds."""
-    return recall_numbers.recaller(rows_of[name], group, "held-out", near)
-
-
-of_mixers = [recaller(name) for name in groups["mixers"]]
+scores = measured("recall")
+of_mixers = scores.recallers("mixers")  # held-out bindings, as many fillers between as in training
 pairs = of_mixers[0].pairs.tolist()
-rows = []
-for each in of_mixers:
-    shares = [f"{100 * each.at(n).mean():.1f}" for n in pairs]
-    rows.append([capital(each.label), f"{each.state:,}", *shares, reaches(each)])
-values = found["task"]["values"]
+rows = [
+    [capital(label(mixer)), f"{mixer.state:,}", *[f"{100 * right:.1f}" for right in mixer.mean], reach_words(mixer)]
+    for mixer in of_mixers
+]
 rows.append(["guessing among those seen", "", *[f"{100 / n:.1f}" for n in pairs], ""])
-rows.append(["guessing among all", "", *[f"{100 / values:.1f}" for n in pairs], ""])
+rows.append(["guessing among all", "", *[f"{100 / scores.values:.1f}" for n in pairs], ""])
 table(
     ["right answers (%), by number of pairs", "state a layer", *map(str, pairs), "99 % or more"],
     rows,
     caption=f"Bindings never trained, mean of {len(of_mixers[0].seeds)} seeds. Trained on "
-    f"{listed([str(n) for n in found['task']['pairs']])} pairs.",
+    f"{listed([str(n) for n in scores.trained_pairs])} pairs.",
 )
 
 # %%
 show("recall")
 
 # %% [markdown]
-# Look also at the other splits and distances. A model may be perfect at the lengths it was trained on and lost at
-# others; so training, held-out and chance stand side by side. The paper's word on this, for its own models:
+# Look at the other splits and distances too. A model may be perfect at the lengths it was trained on and lost at
+# others, which is why training, held-out and chance stand side by side. What the paper reports about its own models:
 
 # %%
 table(["the paper's setting and claim", "its finding"], paper.RECALL, caption=f"{paper.NAME}: {paper.SETTING}.")
@@ -218,9 +206,9 @@ table(["the paper's setting and claim", "its finding"], paper.RECALL, caption=f"
 #
 # Why does it break *there*? Notebook 04 had three numbers for a head with $M$ modes of S4D-Lin: memory $1/\Delta$
 # tokens, resolution $1/(M\Delta)$ tokens, alias period $2/\Delta$. To answer, a head must still *remember* the pair,
-# and *tell it from its neighbours*. Take all learning out of it, and look at an ideal head: every key and value a
-# random direction, key and value brought to one token (which a short convolution can do), a query that is exactly its
-# key, and $w$ as it is at the start of training. Whatever this head gets wrong is the state's fault.
+# and *tell it from its neighbours*. Leave learning out, and look at an ideal head: every key and every value is a
+# random direction, a key and its value arrive at the same token (a short convolution can do that), a query equals its
+# key exactly, and $w$ is as at the start of training. Whatever this head gets wrong is the state's fault.
 
 # %%
 width = 48  # features and channels
@@ -301,48 +289,41 @@ picture(
 )
 
 # %% [markdown]
-# Two walls. On one side **memory**: with $\Delta=1/2$ everything older than a few tokens is gone, whatever $M$ is. On
-# the other **resolution**: with $\Delta=1/512$ the state remembers them all, and cannot tell neighbours apart.
-# Between the walls is room for about $M$ tokens at one-token resolution. More modes move the second wall, and only
-# more modes do. A layer has several heads, and training moves each head's Δ; but every head stands between two such
-# walls.
+# There are two walls. On one side **memory**: with $\Delta=1/2$ everything older than a few tokens is gone, whatever
+# $M$ is. On the other side **resolution**: with $\Delta=1/512$ the state remembers all tokens and cannot tell
+# neighbours apart. Between the walls there is room for about $M$ tokens, one by one. Only more modes move the second
+# wall. A layer has several heads, and training moves each head's Δ; but every head stands between two such walls.
 #
-# Now the trained ones. Their ranges of Δ and orders, from the same file:
+# Now the trained models, with their ranges of Δ and orders, from the same file:
 
 # %%
-rows, most = [], max(pairs)
-for group in ("orders", "steps"):
-    for name in groups.get(group, ()):
-        each = recaller(name, group)
-        if each is None or each.step_range is None or name in [row[0] for row in rows]:
-            continue
-        low, high = each.step_range
-        memory = f"{number(1 / high, 2)} to {number(1 / low, 2)}"
-        resolution = f"{number(1 / (each.modes * high), 2)} to {number(1 / (each.modes * low), 2)}"
-        rows.append([name, each.modes, memory, resolution, reaches(each), f"{each.at(most).mean():.1%}"])
+rows, most = {}, max(pairs)
+for each in (*scores.recallers("orders"), *scores.recallers("steps")):
+    if each.memory is not None:
+        memory, resolution = (f"{number(low, 2)} to {number(high, 2)}" for low, high in (each.memory, each.resolution))
+        rows[each.name] = [each.name, each.modes, memory, resolution, reach_words(each), f"{each.at(most).mean:.1%}"]
 table(
     ["variant", "M", "memory of its heads", "their resolution", "99 % or more", f"at {most} pairs"],
-    rows,
+    [*rows.values()],
     caption="Memory and resolution in tokens, as the heads' Δ are spread at the start of training.",
 )
 
 # %%
 sentences = []
-for group, what in (("orders", "By order M"), ("steps", "By the range of Δ")):
-    those = [recaller(name, group) for name in groups.get(group, ())]
-    those = [each for each in those if each is not None]
-    if len(those) > 1:
-        said = [f"{each.label} answers at least 99 % {reaches(each)}" for each in those]
-        sentences.append(f"{what}: {'; '.join(said)}.")
+for comparison, what in (("orders", "By order M"), ("steps", "By the range of Δ")):
+    compared = scores.recallers(comparison)
+    if len(compared) > 1:
+        reached = [f"{label(each, comparison)} answers at least 99 % {reach_words(each)}" for each in compared]
+        sentences.append(f"{what}: {'; '.join(reached)}.")
 Markdown("\n\n".join(sentences) or "This file compares no orders and no ranges of Δ.")
 
 # %% [markdown]
 # ## 4 · Values without a binding
 #
-# An S4D mixer has a state of the same size. It has the same short convolution, norms and output. What it lacks is the
-# query: its readout is $\mathrm{Re}\sum_m C_m\gamma_m$ with constants $C_m$ (E16). Whatever token asks, the state is
-# read in the same way. The ideal head again, with basis weights that are *one constant for all queries*, chosen so
-# that every lag counts about alike:
+# An S4D mixer has a state of the same size, and the same short convolution, norms and output. What it lacks is the
+# query: its readout is $\mathrm{Re}\sum_m C_m\gamma_m$ with constants $C_m$ (E16). Whichever token asks, the state is
+# read in the same way. Here is the ideal head again, with basis weights that are *one constant for all queries*, chosen
+# so that every lag has about the same weight:
 
 # %%
 n = 8
@@ -373,37 +354,36 @@ share = {name: accuracy(core, n, s) for name, s in (("query", None), ("constant"
 assert share["query"] > 0.9 and share["constant"] < 2.5 / n
 
 # %% [markdown]
-# The constant readout *knows the values*: its best scores are on values that were there. It cannot say which belongs
-# to which key, for nothing in it depends on the key that asks. That is a loss of $\ln n$ and a share of about $1/n$:
-# exercise 2's second guess. The query turns the same state into an answer. This is the whole idea of the layer, in its
-# smallest form.
+# The constant readout *knows the values*: its best scores are on values that occurred. It cannot say which belongs to
+# which key, because nothing in it depends on the key that asks. That is a loss of $\ln n$ and a share of about $1/n$:
+# the second guess of exercise 2. The query turns the same state into an answer. This is the whole idea of the layer, in
+# its smallest form.
 #
 # A trained S4D model is more than one such readout. Its convolution can merge key and value into one feature, and its
-# feed-forward layers can compare. Nothing *forbids* it to learn a binding; it has no product of query and state to do
-# it with. How far it gets, measured:
+# feed-forward layers can compare. Nothing *forbids* it to learn a binding, but it has no product of query and state to
+# do it with. This is how far it gets:
 
 # %%
 s4d = next((each for each in of_mixers if each.mixer == "s4d"), None)
 if s4d is None:
-    told = "This file has no S4D model."
+    answer = "This file has no S4D model."
 else:
-    shares = [f"{n} pairs {s4d.at(n).mean():.1%} (1/n: {1 / n:.1%})" for n in pairs if n > 1]
-    several = [m for m in pairs if m > 1]
-    near_guess = [m for m in several if s4d.at(m).mean() < 1.5 / m]
-    told = f"S4D, a state of {s4d.state:,} numbers a layer, held-out bindings: {'; '.join(shares)}. " + (
+    several = [n for n in pairs if n > 1]
+    shares = [f"{n} pairs {s4d.at(n).mean:.1%} (1/n: {1 / n:.1%})" for n in several]
+    near_guess = [n for n in several if s4d.at(n).mean < 1.5 / n]
+    answer = f"S4D, a state of {s4d.state:,} numbers a layer, held-out bindings: {'; '.join(shares)}. " + (
         "At every number of pairs that is less than one and a half times guessing among those seen."
         if len(near_guess) == len(several)
         else f"Less than one and a half times guessing among those seen at {len(near_guess)} of {len(several)} numbers."
     )
-Markdown(told)
+Markdown(answer)
 
 # %% [markdown]
 # ## 5 · A needle is a spike
 #
 # Notebook 03 had this limit as a picture: through $M$ polynomials an attention row is a polynomial (E12), and a needle
 # is a spike, which no polynomial of low degree can be. Here it is again with 256 tokens and a needle 96 tokens before
-# the end, beside the row of a head with 32 modes at two steps. What the head hands over is a row of $G$ (notebook
-# 05).
+# the end, beside the row of a head with 32 modes at two steps Δ: a row of $G$ (notebook 05).
 
 # %%
 N, needle = 256, 160
@@ -416,7 +396,7 @@ polynomial = {M: token_weights(xi_q, compress(xi_k, rng.normal(size=(N, 1)), M))
 
 
 def row_of_modes(modes, delta):
-    """What a key at the needle's lag is handed of the values at each token, over Δ: (N,)"""
+    """The weight of each token's value for the key at the needle's lag, over Δ: (N,)"""
     head = ideal_head(modes, delta)
     a_bar, b_bar, w = (part[0].numpy() for part in head[:3])
     return lag_kernel(mode_kernels(a_bar, b_bar, N), w)[N - 1 - needle, ::-1] / delta
@@ -459,14 +439,14 @@ assert by_modes[1 / 128][needle] > by_modes[1 / 32][needle]
 assert by_modes[1 / 32].argmax() == alias
 
 # %% [markdown]
-# Polynomials see the whole text with one sharpness; modes are sharp for a while and then forget. (At Δ = 1/32 the
-# loudest token is not even the needle but its alias, $2/\Delta=64$ tokens later, which has faded less.) Neither is a
-# spike after 96 tokens with 32 numbers a channel. A cache that keeps every key can be one, at any distance, and pays
-# with a memory that grows. That is the trade, and no cleverness in reading gets around it: $M$ complex numbers for each
-# channel are $2M$ numbers.
+# Polynomials see the whole text equally sharply; modes are sharp for a while and then forget. (At Δ = 1/32 the largest
+# weight is not even on the needle but on its alias, $2/\Delta=64$ tokens later, which has faded less.) Neither makes a
+# spike after 96 tokens with 32 numbers a channel. A cache that keeps every key can, at any distance, and pays with a
+# memory that grows. That is the trade, and no clever way of reading gets around it: $M$ complex numbers per channel are
+# $2M$ numbers.
 #
-# **On real text.** The bundled models, and a number hidden in a play: *The secret number is 31415*, asked at the end.
-# All five digits have to be right.
+# **On real text.** Ask the bundled models for a number hidden in a play: *The secret number is 31415*, asked at the
+# end. All five digits have to be right.
 
 # %%
 bundled = [models.shared(name) for name in models.names()]
@@ -482,16 +462,16 @@ table(["model", "tokens", "numbers found", "share by chance"], rows)
 
 # %%
 Markdown(
-    "None of them finds one, whatever its mixer: at this size, trained on plays alone, nobody taught them to. A limit "
-    "of the *state* can only be seen where the *model* can do the task at all, which is why this notebook asks models "
+    "None of them finds one, whatever its mixer: they are small, trained on plays alone, and nobody taught them to. A "
+    "limit of the *state* only shows where the *model* can do the task at all, which is why this notebook asks models "
     "that were trained for it."
     if hits == 0
     else f"{hits} numbers were found in all. Change the context and the depth, and see where that ends."
 )
 
 # %% [markdown]
-# Look at a trained head's own row. In a text with pairs in it, does the weight land where the answer stands? Compare
-# with softmax's, and move the query.
+# Look at a trained head's own row. In a text with pairs, does the weight land where the answer is? Compare it with
+# softmax's, and move the query.
 
 # %%
 show("state", passage="pairs")
@@ -499,9 +479,9 @@ show("state", passage="pairs")
 # %% [markdown]
 # ## What you have now
 #
-# - **Recall:** a task with an oracle, held-out bindings, two chance levels, and a label on the query's own place.
+# - **Recall:** a task with an oracle, held-out bindings, two chance levels, and a label at the query's own position.
 # - **Two walls:** memory $1/\Delta$ and resolution $1/(M\Delta)$; between them room for about $M$ tokens, one by one.
-# - **Binding:** a state read without a query knows the values, loss $\ln n$; the query says whose they are.
-# - **A needle is a spike,** and $2M$ numbers a channel draw none over many more than $M$ tokens.
+# - **Binding:** a state read without a query knows the values (loss $\ln n$); the query says whose they are.
+# - **A needle is a spike,** and $2M$ numbers per channel cannot draw one over many more than $M$ tokens.
 #
-# **Next:** [09 · Which part does the work](09_which_part.ipynb): take the layer apart, and see what is missed.
+# **Next:** [09 · Which part does the work](09_which_part.ipynb): take the layer apart, and see what is missing.

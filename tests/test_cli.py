@@ -73,7 +73,7 @@ def test_a_part_without_its_package_is_left_out_or_refused(monkeypatch):
     monkeypatch.setattr(table, "PARTS", {"learned": "idviz.bench.learned"})
     monkeypatch.setattr(table, "find_spec", lambda package: None)
     assert list(table.measure(None)) == []
-    with pytest.raises(ValueError, match="--only learned needs torch, which is not installed"):
+    with pytest.raises(ValueError, match="--only learned needs PyTorch, which is not installed"):
         list(table.measure("learned"))
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-from pathlib import Path
 
 import pytest
 
+from idviz.course import results_table
+from idviz.course.results_claims import HOLDS, NOT, PART
 from idviz.numbers import measured
 from tests.explore import measured_results
 
-ROOT = Path(__file__).parents[1]
-_spec = importlib.util.spec_from_file_location("results_table", ROOT / "docs" / "results_table.py")
-results_table = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(results_table)
 README = f"# A title\n\n{results_table.BEGIN}\nstale words\n{results_table.END}\n\nThe rest.\n"
 
 
@@ -66,13 +62,13 @@ def test_the_tables_hold_the_numbers(folder):
 
 def test_claims_that_hold(folder):
     s4d, softmax, length, query, recall = claims(folder)
-    assert results_table.HOLDS in s4d and "13 % lower" in s4d and "256 and 256 numbers" in s4d
-    assert results_table.HOLDS in softmax and "1 % higher" in softmax
-    assert results_table.HOLDS in length and "at 3.5 times" in length
+    assert HOLDS in s4d and "13 % lower" in s4d and "256 and 256 numbers" in s4d
+    assert HOLDS in softmax and "1 % higher" in softmax
+    assert HOLDS in length and "at 3.5 times" in length
     assert "Interdomain's perplexity is the same to 0.1 %" in length and "softmax's 20 % higher" in length
     assert "at 16 times 1 % higher and 50 % higher" in length
-    assert results_table.HOLDS in query and "+0.1 nats per token without query-conditioning" in query
-    assert results_table.HOLDS in recall and "up to 8 pairs, softmax up to 16 pairs" in recall
+    assert HOLDS in query and "+0.1 nats per token without query-conditioning" in query
+    assert HOLDS in recall and "up to 8 pairs, softmax up to 16 pairs" in recall
 
 
 def test_claims_that_do_not_hold_are_said_plainly(folder):
@@ -88,10 +84,10 @@ def test_claims_that_do_not_hold_are_said_plainly(folder):
     length["models"][2]["curve"] = measured_results.curve({16: 3.0, 64: 3.0, 224: 3.0, 1024: 3.0})
     change(folder, "length", length)
     s4d, softmax, length, query, _ = claims(folder)
-    assert results_table.NOT in s4d and f"{100 * (math.exp(0.1) - 1):.2g} % higher" in s4d
-    assert results_table.NOT in softmax and "65 % higher" in softmax
-    assert results_table.PART in length  # flat, and so is softmax
-    assert results_table.NOT in query and "within the seeds' spread" in query and "no rotary positions" in query
+    assert NOT in s4d and f"{100 * (math.exp(0.1) - 1):.2g} % higher" in s4d
+    assert NOT in softmax and "65 % higher" in softmax
+    assert PART in length  # flat, and so is softmax
+    assert NOT in query and "within the seeds' spread" in query and "no rotary positions" in query
 
 
 def test_half_a_claim_holds_in_part(folder):
@@ -99,7 +95,7 @@ def test_half_a_claim_holds_in_part(folder):
     found = {"interdomain": [3.0, 3.1], "s4d": [3.0 + less, 3.1 + less], "softmax": [3.0, 3.1]}
     change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
     s4d, softmax, *_ = claims(folder)
-    assert results_table.PART in s4d and "4.8 % lower" in s4d and results_table.HOLDS in softmax
+    assert PART in s4d and "4.8 % lower" in s4d and HOLDS in softmax
 
 
 def test_ahead_of_softmax_is_not_equal_to_it(folder):
@@ -107,24 +103,24 @@ def test_ahead_of_softmax_is_not_equal_to_it(folder):
     found = {"interdomain": [3.0, 3.1], "s4d": [3.2, 3.3], "softmax": [3.0 + less, 3.11 + less]}
     change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
     _, softmax, *_ = claims(folder)
-    assert results_table.PART in softmax and "5.2 % lower" in softmax and "ahead, rather than equal" in softmax
+    assert PART in softmax and "5.2 % lower" in softmax and "ahead, rather than equal" in softmax
 
 
 def test_query_conditioning_is_the_main_source_only_if_no_part_costs_more(folder):
     found = {"full": [3.0, 3.1], "fixed_readout": [3.1, 3.2], "value_input": [3.05, 3.15], "denominator": [4.0, 4.1]}
     change(folder, "ablation", measured_results.study("ablation", found))
     *_, query, _ = claims(folder)
-    assert results_table.HOLDS in query and "denominator kept" in query  # which is no part
+    assert HOLDS in query and "denominator kept" in query  # which is no part
     change(folder, "ablation", measured_results.study("ablation", found | {"value_input": [3.3, 3.4]}))
     *_, query, _ = claims(folder)
-    assert results_table.PART in query and "more than query-conditioning cost: values only" in query
+    assert PART in query and "more than query-conditioning cost: values only" in query
 
 
 def test_one_seed_claims_no_spread(folder):
     found = {"interdomain": [3.0], "s4d": [3.2], "softmax": [3.0]}
     change(folder, "mixers", measured_results.study("mixers", found, {"s4d": "s4d", "softmax": "softmax"}))
     s4d, *_ = claims(folder)
-    assert results_table.NOT in s4d and "one seed, which tells no spread" in s4d
+    assert NOT in s4d and "one seed, which tells no spread" in s4d
     assert "| S4D | 1,000 | 256 | 3.200 | 24.53 |" in (folder / "README.md").read_text("utf-8")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from idviz.folders import RESULTS
 from idviz.lab import models, results, study
 
 pytestmark = pytest.mark.slow
@@ -85,23 +86,24 @@ def test_trained_models_and_results_are_read(installed, tmp_path):
     code = """
         import math
         import idviz.lab
+        from idviz.folders import RESULTS
         from idviz.lab import models, results, study
         from idviz.lab.perplexity import score
         print(*models.names())
         for name in models.names():
-            model = idviz.lab.load(name, device="cpu")
+            model = idviz.lab.load_model(name, device="cpu")
             tokens = model.tokenizer.encode("To be, or not to be, that is the question: whether tis nobler in the mind")
             found = score(model.decoder, tokens, len(tokens) - 1)
             assert found.loss < 0.9 * math.log(model.tokenizer.vocabulary), (name, found.loss)  # it has learned
-        print(*[name for name in results.NAMES if (results.FOLDER / f"{name}.json").is_file() and results.read(name)])
-        print(len(study.load("mixers").variants))
+        print(*[name for name in results.NAMES if (RESULTS / f"{name}.json").is_file() and results.read_result(name)])
+        print(len(study.load_study("mixers").variants))
         print(idviz.__file__)
     """
-    there = [name for name in results.NAMES if (results.FOLDER / f"{name}.json").is_file()]
+    there = [name for name in results.NAMES if (RESULTS / f"{name}.json").is_file()]
     assert run(code, installed, tmp_path) == [
         " ".join(models.names()),
         " ".join(there),
-        str(len(study.load("mixers").variants)),
+        str(len(study.load_study("mixers").variants)),
         str(installed / "idviz" / "__init__.py"),
     ]
 

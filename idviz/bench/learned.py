@@ -1,4 +1,4 @@
-"""Benchmarks of the learned half: the chunked form against FFT, a step loop and softmax attention."""
+"""Benchmarks of the learned half: the chunked form against FFT, a step loop and softmax attention; S4D's kernel."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from idviz.learned.chunked import interdomain_chunked
 from idviz.learned.decoder import pick_device
 from idviz.learned.forms import Core, feedthrough, interdomain_materialised, interdomain_step
 from idviz.learned.modes import DiagonalModes
+from idviz.learned.s4d_mixer import s4d_kernel, s4d_kernel_reference
 
 BATCH, HEADS, CHANNELS, MODES = 4, 4, 32, 32
 SIZE = f"float32, B={BATCH}, H={HEADS}, d_k=d_v={CHANNELS}, M={MODES}"
@@ -27,7 +28,7 @@ SIZE = f"float32, B={BATCH}, H={HEADS}, d_k=d_v={CHANNELS}, M={MODES}"
 
 @dataclass(frozen=True)
 class Where:
-    """The device that is measured, and what the rows call it."""
+    """The device that is measured, and its name in the rows."""
 
     device: torch.device
     label: str
@@ -37,7 +38,7 @@ class Where:
         return self.device.type == "cuda"
 
     def clock(self) -> float:
-        """Seconds, once all that was asked of the device is done: a card answers before it has finished."""
+        """Seconds, read once the device has finished: a card returns from a call before that."""
         if self.cuda:
             torch.cuda.synchronize(self.device)
         return time.perf_counter()
@@ -47,7 +48,7 @@ CPU = Where(torch.device("cpu"), "one thread")
 
 
 def problem(T: int, gradients: bool = False, where: Where = CPU) -> tuple[Tensor, Tensor, Tensor, Core]:
-    """Seeded inputs and a core at its initialisation."""
+    """Seeded inputs (q, k, v) and a core at its initialisation."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(BATCH, HEADS, T, CHANNELS, generator=generator).to(where.device) for _ in range(3))
     with torch.no_grad():
@@ -57,7 +58,7 @@ def problem(T: int, gradients: bool = False, where: Where = CPU) -> tuple[Tensor
 
 
 def step_loop(q: Tensor, k: Tensor, v: Tensor, core: Core) -> Tensor:
-    """The fastest plain loop over tokens that we could write: one state for keys and values, in place if it may be."""
+    """The fastest plain loop over tokens we could write: one state for keys and values, in place where possible."""
     a, b, w, d = core.a_bar[:, :, None], core.b_bar[:, :, None], core.w[:, :, None], q.shape[-1]
     x, asked = torch.cat([k, v], -1).to(a.dtype), q.to(a.dtype)
     state = a.new_zeros(*q.shape[:2], a.shape[1], x.shape[-1])
@@ -86,7 +87,7 @@ def softmax(q: Tensor, k: Tensor, v: Tensor, core: Core) -> Tensor:
 
 
 def medians(calls: dict[str, tuple[Callable[[], object], int]], where: Where = CPU) -> dict[str, float]:
-    """Median seconds of each call, taking turns; after one run of each that does not count."""
+    """Median seconds of each call, the calls taking turns, after one run of each that does not count."""
     for call, _ in calls.values():
         call()
     taken: dict[str, list[float]] = {name: [] for name in calls}
@@ -111,12 +112,12 @@ def with_backward(form, T: int, where: Where = CPU) -> Callable[[], object]:
 
 
 def speed(where: Where) -> Iterator[Row]:
-    """At T = 1024, forwards and with backwards."""
+    """FFT and step loop against chunked at T = 1024, forward, and forward with backward."""
     for label, prepare, fft_goal, loop_goal in (
         ("forward", forward_only, 15.0, 4.0),
         ("forward + backward", with_backward, 12.0, 4.0),
     ):
-        found = medians(
+        seconds = medians(
             {
                 "chunked": (prepare(chunked, 1024, where), 7),
                 "loop": (prepare(step_loop, 1024, where), 3),
@@ -124,11 +125,11 @@ def speed(where: Where) -> Iterator[Row]:
             },
             where,
         )
-        how = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in found.items())
+        how = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in seconds.items())
         for name, against, goal in (("FFT", "fft", fft_goal), ("step loop", "loop", loop_goal)):
             yield Row(
                 f"{name} / chunked, {label}, T=1024, {where.label}",
-                found[against] / found["chunked"],
+                seconds[against] / seconds["chunked"],
                 ">=",
                 goal,
                 "×",
@@ -137,9 +138,9 @@ def speed(where: Where) -> Iterator[Row]:
 
 
 def linear_cost(where: Where) -> Iterator[Row]:
-    """Forwards and backwards at 16 times the length."""
-    found = medians({str(T): (with_backward(chunked, T, where), 3) for T in (1024, 16384)}, where)
-    short, long = found["1024"] / 1024, found["16384"] / 16384
+    """Time per token, forward and backward, at 16 times the length."""
+    seconds = medians({str(T): (with_backward(chunked, T, where), 3) for T in (1024, 16384)}, where)
+    short, long = seconds["1024"] / 1024, seconds["16384"] / 16384
     yield Row(
         f"chunked, forward + backward, time per token at T=16384 / T=1024, {where.label}",
         long / short,
@@ -151,7 +152,7 @@ def linear_cost(where: Where) -> Iterator[Row]:
 
 
 def against_softmax(where: Where) -> Iterator[Row]:
-    """The forward pass at T = 8192, and the length from which on the chunked form is the faster one."""
+    """Softmax attention against chunked, forward, at T = 8192; and the length from which chunked is the faster one."""
 
     def contest(T: int, repeats: int):
         return {
@@ -161,25 +162,25 @@ def against_softmax(where: Where) -> Iterator[Row]:
 
     crossing = None
     for T in (64, 128, 256, 512, 1024, 2048, 4096):
-        found = medians(contest(T, 3), where)
-        if found["chunked"] < found["softmax"]:
+        seconds = medians(contest(T, 3), where)
+        if seconds["chunked"] < seconds["softmax"]:
             crossing = crossing or T
         else:
             crossing = None
-    found = medians(contest(8192, 2), where)
+    seconds = medians(contest(8192, 2), where)
     yield Row(
         f"scaled_dot_product_attention / chunked, forward, T=8192, {where.label}",
-        found["softmax"] / found["chunked"],
+        seconds["softmax"] / seconds["chunked"],
         ">=",
         3.0,
         "×",
-        f"chunked {found['chunked']:.3f} s, softmax {found['softmax']:.3f} s, causal; of 64, 128, … tokens chunked "
+        f"chunked {seconds['chunked']:.3f} s, softmax {seconds['softmax']:.3f} s, causal; of 64, 128, … tokens chunked "
         f"is the faster one from T={crossing or 8192} on; {SIZE}",
     )
 
 
 def decoding(where: Where) -> Iterator[Row]:
-    """A token at position 65 536 beside one at position 64, the state and the cache beside each other."""
+    """Decoding a token at position 65 536 against one at position 64; the state's size against the cache's."""
     early, late, steps = 64, 65_536, 200
     q, k, v, core = problem(steps, where=where)
     calls, sizes = {}, {}
@@ -203,9 +204,9 @@ def decoding(where: Where) -> Iterator[Row]:
                         F.scaled_dot_product_attention(q[:, :, t : t + 1], *cache)
 
             calls[f"interdomain {T}"], calls[f"softmax {T}"] = (interdomain, 5), (cached, 3)
-        found = medians(calls, where)
-    ratio = found[f"softmax {late}"] / found[f"softmax {early}"]
-    per_token = {T: 1e6 * found[f"interdomain {T}"] / steps for T in (early, late)}
+        seconds = medians(calls, where)
+    ratio = seconds[f"softmax {late}"] / seconds[f"softmax {early}"]
+    per_token = {T: 1e6 * seconds[f"interdomain {T}"] / steps for T in (early, late)}
     yield Row(
         f"decoding, time per token at position 65536 / position 64, {where.label}",
         per_token[late] / per_token[early],
@@ -218,8 +219,26 @@ def decoding(where: Where) -> Iterator[Row]:
     )
 
 
+def s4d_kernels(where: Where) -> Iterator[Row]:
+    """S4D's kernel from its formula against the fast one, at the width of ``s4d-tiny``."""
+    width, modes, T = 160, 64, 1024
+    with torch.no_grad():
+        core = DiagonalModes(width, modes, 1)()
+        calls = {"formula": (lambda: s4d_kernel_reference(core, T), 3), "fast": (lambda: s4d_kernel(core, T), 15)}
+        seconds = medians(calls, where)
+    yield Row(
+        f"S4D kernel by its formula / fast, T={T}, {where.label}",
+        seconds["formula"] / seconds["fast"],
+        ">=",
+        20.0,
+        "×",
+        f"medians of 3 and 15 in turn: {1000 * seconds['formula']:.0f} ms and {1000 * seconds['fast']:.1f} ms; "
+        f"float32, {width} channels, N_s={modes}",
+    )
+
+
 def memory(where: Where) -> Iterator[Row]:
-    """Peak memory of a forward pass, each form in a process of its own."""
+    """Peak memory of a forward pass, FFT against chunked, each in a process of its own."""
     peak = {}
     for name in ("chunked", "materialised"):
         command = [sys.executable, "-m", "idviz.bench.learned", name, str(where.device)]
@@ -236,7 +255,7 @@ def memory(where: Where) -> Iterator[Row]:
 
 
 def _largest_resident() -> int:
-    """KiB. Linux's ``ru_maxrss`` starts at what the parent held when it forked; VmHWM starts anew."""
+    """Largest resident size in KiB, from VmHWM: Linux's ``ru_maxrss`` includes what the parent held when it forked."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
@@ -246,7 +265,7 @@ def _largest_resident() -> int:
 
 
 def _peak(form: Callable, where: Where) -> float:
-    """MiB that a forward pass at T = 1024 adds to the most that the process, or the card, has held so far."""
+    """MiB by which a forward pass at T = 1024 raises the peak memory of the process, or of the card."""
     torch.set_num_threads(1)
     inputs, small = problem(1024, where=where), problem(64, where=where)
     with torch.no_grad():
@@ -263,18 +282,20 @@ def _peak(form: Callable, where: Where) -> float:
 
 def rows(device: str = "cpu") -> Iterator[Row]:
     """All rows of this part: on the CPU with one thread and with all cores, or on a card."""
-    found = pick_device(device)
-    if found.type == "cuda":
-        places = [(None, Where(found, torch.cuda.get_device_name(found)))]
+    chosen = pick_device(device)
+    if chosen.type == "cuda":
+        places = [(None, Where(chosen, torch.cuda.get_device_name(chosen)))]
     else:
         cores = torch.get_num_threads()
-        places = [(count, Where(found, "one thread" if count == 1 else f"{count} threads")) for count in {1, cores}]
+        places = [(count, Where(chosen, "one thread" if count == 1 else f"{count} threads")) for count in {1, cores}]
     yield from memory(places[0][1])
     for threads, where in places:
         if threads is not None:
             torch.set_num_threads(threads)
         for part in (speed, linear_cost, against_softmax, decoding):
             yield from part(where)
+        if threads == 1:
+            yield from s4d_kernels(where)
 
 
 if __name__ == "__main__":

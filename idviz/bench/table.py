@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import idviz
+from idviz.needs import NotInstalled, sentence
 
 PARTS = {
     "exact": "idviz.bench.exact",
@@ -87,7 +88,7 @@ def measure(only: str | None, device: str = "cpu") -> Iterator[Row]:
             continue
         if part in NEEDS and find_spec(NEEDS[part]) is None:
             if only == part:
-                raise ValueError(f"--only {part} needs {NEEDS[part]}, which is not installed")
+                raise NotInstalled(sentence(f"--only {part}", NEEDS[part]))
             continue
         yield from import_module(module).rows(**({"device": device} if part == "learned" else {}))
 

@@ -7,8 +7,10 @@ import socket
 import sys
 import time
 import webbrowser
+from importlib.util import find_spec
 
 from idviz.folders import app_folder
+from idviz.needs import NotInstalled, sentence
 
 SERVER_FLAGS = (
     "--server.address=127.0.0.1",  # Streamlit's default is every interface, and it asks outside for its own address
@@ -45,7 +47,12 @@ def open_when_ready(port: int, patience: float = 60.0) -> bool:
 
 
 def command(port: int | None = None) -> list[str]:
-    """The command line that serves the app, on ``port`` (1 to 65535) or on Streamlit's own choice (8501 or above)."""
+    """The command line that serves the app, on ``port`` (1 to 65535) or on Streamlit's own choice (8501 or above).
+
+    Raises ``ValueError`` for another port, ``NotInstalled`` without Streamlit.
+    """
+    if find_spec("streamlit") is None:
+        raise NotInstalled(sentence("`idviz app`", "streamlit"))
     line = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "main.py"), *SERVER_FLAGS]
     if port is not None:
         if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:

@@ -65,7 +65,7 @@ def app_command(
         if browser:
             threading.Thread(target=open_when_ready, args=(port,), daemon=True).start()
         _serve(line)
-    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:
         raise fail(error) from None
 
 
@@ -79,7 +79,7 @@ def lab(
 
     try:
         _serve(command(port, folder=folder))
-    except (ValueError, FileNotFoundError, ModuleNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:
         raise fail(error) from None
 
 
@@ -111,10 +111,11 @@ def bench(
 @app.command()
 def sizes() -> None:
     """Print the decoder's sizes: parameters and state of every mixer at every scale."""
-    with plainly("the learned half", extras="learned"):
-        from idviz.learned.presets import print_sizes
+    with plainly("the learned half"):
+        from idviz.cli import tables
+        from idviz.learned import presets
 
-        print_sizes()
+        tables.sizes(presets.sizes())
 
 
 app.add_typer(measuring.commands)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import idviz
+from idviz.needs import NotInstalled, sentence
 
 _PACKAGE = Path(idviz.__file__).resolve().parent
 _SETTINGS = _PACKAGE / "course" / "jupyter_settings"  # no pop-up that asks to fetch news, no look for updates
@@ -47,13 +48,14 @@ def command(
     """Arguments that start JupyterLab on 127.0.0.1; without a ``port`` Jupyter takes the first free one from 8888 on,
     without a ``token`` it makes one. ``browser`` opens a window.
 
-    Raises ``ValueError`` for a port outside 1…65535 and as :func:`notebooks_folder` does, ``ModuleNotFoundError``
-    without JupyterLab.
+    Raises ``ValueError`` for a port outside 1…65535 and as :func:`notebooks_folder` does, ``NotInstalled``
+    without JupyterLab or ipywidgets.
     """
     if port is not None and (not isinstance(port, int) or not 1 <= port <= 65535):
         raise ValueError(f"port must be a whole number from 1 to 65535, not {port!r}")
-    if find_spec("jupyterlab") is None or find_spec("ipywidgets") is None:
-        raise ModuleNotFoundError("JupyterLab or ipywidgets is missing: pip install 'idviz[notebooks]'")
+    for package in ("jupyterlab", "ipywidgets"):
+        if find_spec(package) is None:
+            raise NotInstalled(sentence("`idviz lab`", package))
     arguments = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""What commands share: failing in one plain line with an exit code, lists on the command line, progress bars."""
+"""Parts of several commands: errors as one plain line and an exit code, lists on the command line, progress bars."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from pathlib import Path
 
 import typer
 
-PACKAGES = ("torch", "accelerate", "tokenizers", "safetensors", "tqdm")
+from idviz.needs import PACKAGES, sentence
 
 
 def fail(message: object, code: int = 2) -> typer.Exit:
-    """Say it; to be raised."""
+    """Print an error; the caller raises what is returned."""
     typer.echo(f"idviz: {message}", err=True)
     return typer.Exit(code)
 
 
 @contextmanager
-def plainly(what: str, extras: str = "learned,lab") -> Iterator[None]:
-    """Imports and work of a command: a missing package, a bad value, a file, a loss that is not finite, Ctrl-C."""
+def plainly(what: str) -> Iterator[None]:
+    """Turn a command's expected errors (package, value, file, loss that is not finite, Ctrl-C) into one plain line.
+
+    ``what`` needs the packages that the command imports.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
         if package not in PACKAGES:
             raise
-        raise fail(f"{what} needs {package}: pip install -c constraints.txt 'idviz[{extras}]'") from None
+        raise fail(sentence(what, package)) from None
     except ValueError as error:
         raise fail(error) from None
     except OSError as error:
-        if error.errno == errno.EPIPE or error.strerror is None:  # whoever read along has gone: typer knows what to do
+        if error.errno == errno.EPIPE or error.strerror is None:  # a closed pipe, which typer handles
             raise
         raise fail(f"{str(error.filename)!r}: {error.strerror}" if error.filename else error.strerror) from None
     except ArithmeticError as error:
-        from idviz.lab.training import NotFinite  # there already, if it is one
+        from idviz.lab.training import NotFinite  # loaded already, if this is one
 
         if not isinstance(error, NotFinite):
             raise
@@ -46,13 +49,14 @@ def plainly(what: str, extras: str = "learned,lab") -> Iterator[None]:
 
 
 def file_to_write(path: Path | None, option: str = "--json") -> Path | None:
-    """The same path, refused before any work where it cannot be written to."""
+    """The same path, refused before any work if it cannot be written to."""
     if path is not None and (not path.parent.is_dir() or path.is_dir()):
         raise ValueError(f"{option} must name a file in a folder that exists, not {str(path)!r}")
     return path
 
 
 def numbers(name: str, text: str) -> list[int]:
+    """The list in an option such as ``--contexts 64,256``."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -60,6 +64,7 @@ def numbers(name: str, text: str) -> list[int]:
 
 
 def share(part: str) -> tuple[int, int]:
+    """The two numbers in ``--part 1/2``."""
     number, slash, of = part.partition("/")
     if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
         raise ValueError(f"--part must be such as 1/2: a number from 1, a slash, and how many there are, not {part!r}")
@@ -68,14 +73,14 @@ def share(part: str) -> tuple[int, int]:
 
 @contextmanager
 def bar(unit: str, name: str = "") -> Iterator:
-    """A bar on stderr that a ``progress(done, total)`` moves; none where nobody is looking."""
+    """A bar on stderr that ``progress(done, total)`` moves; none where stderr is no terminal."""
     with named_bars(unit) as bars:
         yield bars(name)
 
 
 @contextmanager
 def named_bars(unit: str) -> Iterator:
-    """Bars one after another, each by its name; a third number that a progress is called with is a loss."""
+    """Named bars one after another; each is moved by ``progress(done, total, loss)``; the loss may be left out."""
     from tqdm import tqdm
 
     shown = []

@@ -1,8 +1,10 @@
-"""What the commands print: tables, and a sentence that is made from the numbers in them."""
+"""What the commands print: tables of what was measured, and sentences made from the numbers in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -11,20 +13,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
 from idviz.words import count, file_size, share
+
+if TYPE_CHECKING:
+    from idviz.lab.models import BundledModel
+    from idviz.learned.presets import SizeRow
 
 NONE = "–"
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print it: the first ``left`` columns to the left, numbers to the right; never cut, however narrow the window."""
+    """Print a table, its first ``left`` columns aligned left, the others right; wrapped, never cut."""
     shown = Table(box=SIMPLE, show_edge=False, pad_edge=False)
     for n, heading in enumerate(map(escape, headings)):
         shown.add_column(heading, justify="left" if n < left else "right", overflow="fold")
     for row in rows:
         shown.add_row(*map(escape, row))  # names are people's own
     console = Console()
-    if not console.is_terminal:  # into a file or a pipe: nothing there is narrow
+    if not console.is_terminal:  # a file or a pipe has no width
         console.width = max(console.width, 160)
     say(title)
     console.print(shown, highlight=False)
@@ -34,21 +41,21 @@ def say(text: str) -> None:
     typer.echo(text)
 
 
-def models(found: list[dict]) -> None:
-    """Of bundles: each a name, its model.json, parameters and bytes."""
+def models(bundled: Sequence[BundledModel]) -> None:
+    """The models that idviz carries."""
     rows = []
-    for one in found:
-        about, known = one["about"], "loss" in one["about"]
+    for model in bundled:
+        about, known = model.about, "loss" in model.about
         rows.append(
             (
-                one["name"],
+                model.name,
                 about["decoder"]["mixer"],
-                f"{one['parameters']:,}",
+                f"{model.parameters:,}",
                 f"{about['training']['tokens']:,}",
                 f"{about['tokens_seen'] / 1e6:.1f} M",
                 f"{about['loss']:.3f}" if known else NONE,
                 f"{about['perplexity_per_token']:.2f}" if known else NONE,
-                file_size(one["bytes"]),
+                file_size(model.bytes),
             )
         )
     headings = ("model", "mixer", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")
@@ -56,116 +63,138 @@ def models(found: list[dict]) -> None:
     say("trained at: tokens of context. loss: nats per token on held-out text; perplexity: per token.")
 
 
-def evaluation(found: dict) -> None:
-    """Of one model on one text."""
-    interval = found["interval"]
-    width = f" (95 % over windows: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
+def evaluation(scores: dict) -> None:
+    """One model on one text: its loss in several units, by position, and the numbers hidden in the text, if asked."""
+    interval = scores["interval"]
+    ends = f" (95 % over windows: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
     rows = [
-        ("loss, nats per token", f"{found['loss']:.3f}{width}"),
-        ("perplexity per token", f"{found['perplexity_per_token']:.2f}"),
-        *(("perplexity per word", f"{found[key]:,.0f}") for key in ("perplexity_per_word",) if key in found),
-        ("bits per byte", f"{found['bits_per_byte']:.3f}"),
+        ("loss, nats per token", f"{scores['loss']:.3f}{ends}"),
+        ("perplexity per token", f"{scores['perplexity_per_token']:.2f}"),
     ]
-    text = f"{found['text']}: {', '.join(found['held_out'])}"
-    table(f"{found['model']} on {text}", ("measure", "value"), rows)
-    say(f"{found['targets']:,} targets, each once, in windows of {found['window']} tokens.")
+    if "perplexity_per_word" in scores:
+        rows.append(("perplexity per word", f"{scores['perplexity_per_word']:,.0f}"))
+    rows.append(("bits per byte", f"{scores['bits_per_byte']:.3f}"))
+    table(f"{scores['model']} on {scores['text']}: {', '.join(scores['held_out'])}", ("measure", "value"), rows)
+    say(f"{scores['targets']:,} targets, each once, in windows of {scores['window']} tokens.")
     if interval is None:
         say("No interval: the text is shorter than two windows.")
-    if found["by_position"]:
-        rows = [
-            (f"{row['tokens_before']:,}", f"{row['loss']:.3f}", f"±{row['standard_error']:.3f}")
-            for row in found["by_position"]
+    if scores["by_position"]:
+        by_position = [
+            (f"{place['tokens_before']:,}", f"{place['loss']:.3f}", f"±{place['standard_error']:.3f}")
+            for place in scores["by_position"]
         ]
-        table("Loss by position in the window", ("tokens before", "nats per token", "standard error"), rows, left=0)
-        say("Places differ in what stands there; `idviz length` predicts the same tokens at every length.")
-    if "needles" in found:
-        rows = [
+        headings = ("tokens before", "nats per token", "standard error")
+        table("Loss by position in the window", headings, by_position, left=0)
+        say("The targets differ from place to place; `idviz length` predicts the same ones at every length.")
+    if "needles" in scores:
+        hidden = [
             (
-                f"{row['context']:,}",
-                f"{row['depth']:g}",
-                share(row["accuracy"]),
-                f"{row['asked']}",
-                f"{row['chance']:.0e}",
+                f"{needle['context']:,}",
+                f"{needle['depth']:g}",
+                share(needle["accuracy"]),
+                f"{needle['asked']}",
+                f"{needle['chance']:.0e}",
             )
-            for row in found["needles"]
+            for needle in scores["needles"]
         ]
         headings = ("context", "depth", "found", "asked", "chance")
-        table("A number hidden in the text (depth 0: first, 1: right before the question)", headings, rows, left=0)
+        table("A number hidden in the text (depth 0: first, 1: right before the question)", headings, hidden, left=0)
 
 
-def lengths(found: dict) -> None:
+def lengths(result: dict) -> None:
     """Perplexity of each model at each context, and its ratio to that at the context in training."""
-    contexts = [row["context"] for row in found["models"][0]["curve"]]
+    length = LengthCurves.from_result(result)
     rows = []
-    for n, context in enumerate(contexts):
-        cells = [model["curve"][n] for model in found["models"]]
-        rows.append((f"{context:,}", *(f"{cell['perplexity']:.2f} ×{cell['ratio'][0]:.3f}" for cell in cells)))
-    headings = ("tokens of context", *(model["model"] for model in found["models"]))
+    for n, context in enumerate(length.curves[0].contexts.tolist()):
+        cells = [f"{np.exp(curve.loss[n]):.2f} ×{curve.ratio[n, 0]:.3f}" for curve in length.curves]
+        rows.append((f"{context:,}", *cells))
+    headings = ("tokens of context", *(curve.model for curve in length.curves))
     table("Perplexity per token (× that at the context in training)", headings, rows, left=0)
-    say(f"The same {found['targets']:,} targets at every context; text: {found['text']}.")
-    for model in found["models"]:
-        last, trained = model["curve"][-1], model["trained_at"]
-        if last["context"] > trained:
-            ratio, low, high = last["ratio"]
+    say(f"The same {length.targets:,} targets at every context; text: {length.text}.")
+    for curve in length.curves:
+        longest = int(curve.contexts[-1])
+        if longest > curve.trained_at:
+            ratio, low, high = curve.ratio_at(longest)
             say(
-                f"{model['model']}: at {last['context']:,} tokens, {last['context'] / trained:g} times its context in "
-                f"training, perplexity is {ratio:.3f} times that at {trained:,} (95 %: {low:.3f} to {high:.3f})."
+                f"{curve.model}: at {longest:,} tokens, {longest / curve.trained_at:g} times its context in training, "
+                f"perplexity is {ratio:.3f} times that at {curve.trained_at:,} (95 %: {low:.3f} to {high:.3f})."
             )
 
 
-def study(found: dict) -> None:
-    """Of a study: mean and spread over seeds, and the difference from the first variant."""
-    first = next(iter(found["summary"]))
+def study(result: dict) -> None:
+    """Mean and spread over seeds of each variant of a study, and its paired difference from the first."""
+    comparison = Comparison.from_result(result)
     rows = []
-    for name, row in found["summary"].items():
-        difference = NONE if name == first else f"{row['difference']:+.3f}{_spread(row['difference_spread'])}"
-        loss = f"{row['loss']:.3f}{_spread(row['spread'])}"
-        rows.append((name, f"{len(row['seeds'])}", loss, f"{row['perplexity']:.2f}", difference))
-    headings = ("variant", "seeds", "loss ± spread", "perplexity", f"against {first}")
-    table(found["title"], headings, rows)
+    for variant in comparison.variants:
+        difference, interval = NONE, NONE
+        if variant is not comparison.first:
+            difference, ends = _with_spread(variant.differences, "+"), variant.differences.interval()
+            interval = NONE if ends is None else f"{ends[0]:+.3f} to {ends[1]:+.3f}"
+        loss = _with_spread(variant.losses)
+        rows.append((variant.name, f"{len(variant.seeds)}", loss, f"{variant.perplexity:.2f}", difference, interval))
+    headings = ("variant", "seeds", "loss ± spread", "perplexity", f"against {comparison.first.name}", "95 %")
+    table(comparison.title, headings, rows)
     say("loss: nats per held-out token, mean over seeds; spread: standard deviation over seeds; perplexity: per token.")
+    say("against: mean difference of the same seeds; 95 %: Student's t interval of it, where there are several seeds.")
 
 
-def recall(found: dict) -> None:
-    """Accuracy on bindings that were held out, mean over seeds, against pairs, beside chance."""
-    answers = [a for row in found["rows"] for a in row["answers"] if a["split"] == "held-out"]
-    near = min(a["distance"] for a in answers)
-    pairs = sorted({a["pairs"] for a in answers})
+def recall(result: dict) -> None:
+    """Accuracy on held-out bindings against pairs, mean over seeds, beside that of guessing."""
+    scores = RecallScores.from_result(result)
+    near = scores.distances[0]
     rows = []
-    for variant in dict.fromkeys(row["variant"] for row in found["rows"]):
-        runs = [row for row in found["rows"] if row["variant"] == variant]
-        cells = [
-            [a["accuracy"] for row in runs for a in row["answers"] if _is(a, split="held-out", pairs=n, distance=near)]
-            for n in pairs
-        ]
-        rows.append((variant, f"{len(runs)}", *(share(float(np.mean(cell))) if cell else NONE for cell in cells)))
-    chances = {a["pairs"]: a for a in answers}
-    for key, name in (("chance", "chance"), ("chance_among_seen", "chance among the values seen")):
-        rows.append((name, "", *(share(chances[n][key]) for n in pairs)))
-    headings = ("variant", "seeds", *(count(n, "pair") for n in pairs))
-    table(f"{found['title']}: right answers, {near} fillers before the first question", headings, rows)
-    trained = ", ".join(map(str, found["task"]["pairs"]))
+    for recaller in scores.recallers("all", "held-out", near):
+        mean = dict(zip(recaller.pairs.tolist(), recaller.mean.tolist(), strict=True))
+        shares = [share(mean[n]) if n in mean else NONE for n in scores.pairs]
+        rows.append((recaller.name, f"{len(recaller.seeds)}", *shares))
+    chances = scores.chances("held-out", near)
+    rows.append(("chance", "", *map(share, chances.all_values.tolist())))
+    rows.append(("chance among the values seen", "", *map(share, chances.seen.tolist())))
+    headings = ("variant", "seeds", *(count(n, "pair") for n in scores.pairs))
+    table(f"{scores.title}: right answers, {near} fillers before the first question", headings, rows)
+    trained = ", ".join(map(str, scores.trained_pairs))
     say(f"Mean over seeds, on bindings that no training sequence had; trained on {trained} pairs.")
 
 
-def cost(found: dict) -> None:
-    """Milliseconds and bytes against position."""
-    positions = [row["position"] for row in found["rows"][0]["decode"]]
-    for key, title, show in (
-        ("milliseconds_per_token", "Milliseconds for one more token", lambda value: f"{value:.2f}"),
-        ("state_bytes", "Kilobytes that it keeps for one sequence", lambda value: f"{value / 1000:,.0f}"),
-    ):
-        rows = [(row["model"], *(show(place[key]) for place in row["decode"])) for row in found["rows"]]
-        table(title, ("model", *(f"after {p:,}" for p in positions)), rows)
+def cost(result: dict) -> None:
+    """Milliseconds and kilobytes of one more token against position, and training speed."""
+    models = Costs.from_result(result).models
+    headings = ("model", *(f"after {place.position:,}" for place in models[0].decoding))
+    rows = [(model.model, *(f"{place.milliseconds_per_token:.2f}" for place in model.decoding)) for model in models]
+    table("Milliseconds for one more token", headings, rows)
+    rows = [(model.model, *(f"{place.state_bytes / 1000:,.0f}" for place in model.decoding)) for model in models]
+    table("Kilobytes that it keeps for one sequence", headings, rows)
     say("One step of its recurrence, one sequence, median; the pasts of its short convolutions are counted.")
-    rows = [(row["model"], f"{row['training_tokens_per_second']:,.0f}") for row in found["rows"]]
-    batch, tokens = found["rows"][0]["batch"], found["rows"][0]["tokens"]
-    table(f"Training, {batch} windows of {tokens} tokens a step", ("model", "tokens a second"), rows)
+    rows = [(model.model, f"{model.training_tokens_per_second:,.0f}") for model in models]
+    table(
+        f"Training, {models[0].batch} windows of {models[0].tokens} tokens a step", ("model", "tokens a second"), rows
+    )
 
 
-def _spread(value: float | None) -> str:
-    return "" if value is None else f" ± {value:.3f}"
+def sizes(decoders: Iterable[SizeRow]) -> None:
+    """The scales, each with every mixer: parameters and state."""
+    rows: list[Sequence[str]] = []
+    for scale, group in groupby(decoders, key=lambda row: row.scale):
+        of_scale = list(group)
+        config, tokens = of_scale[0].config, of_scale[0].tokens
+        about = (
+            f"{scale}, {config.depth} layers",
+            f"d = {config.dim}",
+            f"{config.heads} heads, M = {config.mixer_options['modes']}",
+            f"{config.vocabulary:,} tokens",
+        )
+        for what, row in zip(about, of_scale, strict=True):
+            numbers = f"{row.parameters:,}", f"{row.parameters / row.nominal:.1%}"
+            rows.append((what, row.mixer, *numbers, f"{row.config.feedforward:,}", f"{row.state:,}"))
+        rows.append([""] * 6)
+    headings = ("scale", "mixer", "parameters", "nominal", "SwiGLU", "state")
+    table("Decoder sizes, each for every mixer", headings, rows[:-1], left=2)
+    say(
+        f"State: real numbers per sequence and layer after {tokens:,} tokens, the convolutions' pasts excluded. "
+        "interdomain H·2M·(d_k+d_v), s4d d·2N_s with N_s = 2M, softmax 2·T·d, linear H·d_k·d_v."
+    )
 
 
-def _is(answer: dict, **wanted) -> bool:
-    return all(answer[key] == value for key, value in wanted.items())
+def _with_spread(values: OverSeeds, sign: str = "") -> str:
+    mean = f"{values.mean:{sign}.3f}"
+    return mean if values.spread is None else f"{mean} ± {values.spread:.3f}"

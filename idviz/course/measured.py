@@ -1,11 +1,12 @@
-"""Measured numbers in a notebook: read from the result files, or a plain word on how to make them; tables of them."""
+"""Measured numbers in a notebook: typed studies from the result files, or how to make them; and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from idviz.numbers import measured as results
+from idviz.lab.studies import OverSeeds, Study
+from idviz.numbers.measured import Missing, saved_result
 
 COMMANDS = {
     "length": "idviz length interdomain-tiny s4d-tiny softmax-tiny linear-tiny --json length.json",
@@ -23,33 +24,32 @@ class NotMeasured(ValueError):
         return [str(self)]
 
 
-def measured(name: str) -> dict:
-    """The result ``name`` ("length", "mixers", "ablation", "recall", "cost"), as the commands wrote it.
+def measured(name: str) -> Study:
+    """The typed study of the result ``name``: "length", "mixers", "ablation", "recall", "cost".
 
     Raises
     ------
     ValueError
         An unknown name.
     NotMeasured
-        The file is missing or damaged: with the command that makes it.
+        The file is missing or damaged; with the command that makes it.
     """
     if name not in COMMANDS:
         raise ValueError(f"name must be one of {', '.join(COMMANDS)}, not {name!r}")
     try:
-        return results.read(name)
-    except results.Missing as error:
+        return saved_result(name)
+    except Missing as error:
         raise NotMeasured(f"{error} This one alone: `{COMMANDS[name]}`.") from None
 
 
 class Table:
-    """A small table, as HTML in Jupyter and as text elsewhere; made by :func:`table`."""
+    """A small table, as HTML in Jupyter and as text elsewhere; :func:`table` makes one."""
 
     def __init__(self, header: Sequence[str], rows: Sequence[Sequence[Any]], caption: str):
         self.header, self.rows, self.caption = [*map(str, header)], [[*map(str, row)] for row in rows], caption
 
     def _repr_markdown_(self) -> str:
-        lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
-        body = "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+        body = "\n".join(markdown_rows(self.header, self.rows))
         return f"{self.caption}\n\n{body}" if self.caption else body
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Table:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = "") -> Table:
-    """Rows under a header, for a cell's result; every column but the first is for numbers.
+    """A table to show in a notebook; every column but the first is for numbers.
 
     Raises
     ------
@@ -77,6 +77,26 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str 
         if len(row) != len(header):
             raise ValueError(f"every row must have {len(header)} cells, as the header has, not {len(row)}: {row}")
     return Table(header, rows, caption)
+
+
+def with_spread(values: OverSeeds, digits: int = 3, *, sign: bool = False) -> str:
+    """ "3.340 ± 0.010": the mean and the standard deviation over seeds; the mean alone for one seed."""
+    plus = "+" if sign else ""
+    mean = f"{round(values.mean, digits) + 0.0:{plus}.{digits}f}".replace("-", "−")  # never a negative zero
+    return mean if values.spread is None else f"{mean} ± {values.spread:.{digits}f}"
+
+
+def with_range(ratios: OverSeeds) -> str:
+    """ "1.001 (0.998 to 1.004)": the geometric mean of ratios and their range; the mean alone for one seed."""
+    low, high = ratios.range
+    mean = f"{ratios.geometric_mean:.3f}"
+    return f"{mean} ({low:.3f} to {high:.3f})" if len(ratios) > 1 else mean
+
+
+def markdown_rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table, numbers to the right."""
+    ruler = ["---", *["---:"] * (len(header) - 1)]
+    return [f"| {' | '.join(map(_cell, cells))} |" for cells in (header, ruler, *rows)]
 
 
 def _cell(text: str) -> str:

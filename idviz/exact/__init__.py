@@ -1,4 +1,33 @@
-"""The exact half: NumPy and SciPy, float64, never torch. Equations are tagged E1–E14 as in notebook 00."""
+"""The exact half: NumPy and SciPy in float64, never torch. E1–E14 are the equations' tags, as in notebook 00.
+
+Attention, the dense references (E1, E2)
+    attention_weights, kernel_attention, softmax_attention
+
+Feature maps ξ with K(q, k) ≈ ξ(q)ᵀξ(k) (E2)
+    KernelFeatures, the base; SoftmaxFeatures (positive random features), EluFeatures, RBFFeatures,
+    PolynomialFeatures; SoftmaxKernel, softmax itself
+
+The basis on [0, 1] (E3)
+    legendre_basis; legendre_cell_integrals, in closed form (E6)
+
+HiPPO-LegS, the projection of a signal's whole past (E4–E9)
+    legs_matrices: A and B of the ODE (E5); legs_project: closed form (E6); legs_transition: the stretch ρ^A (E7, E8);
+    legs_merge: two adjacent windows into one (E9); legs_trajectory: the state at many instants, and the labelled
+    approximations; LegsState: the streaming twin; legs_reconstruct: the signal that a state stands for (E4)
+
+The state and its readouts (E10–E12)
+    compress -> CompressedState (E10); basis_weights, linear_readout, ratio_readout (E11); token_weights,
+    impulse_responses (E12); denominator_report -> DenominatorReport
+
+The error, as an identity and as a bound (E13)
+    readout_error -> ReadoutError
+
+Attention recovered at M = N (E14)
+    discrete_basis, discrete_compress
+
+Limits
+    MAX_ORDER, the largest M; METHODS, the names that ``method=`` takes
+"""
 
 from idviz.exact.attention import attention_weights, kernel_attention, softmax_attention
 from idviz.exact.checks import MAX_ORDER, METHODS
@@ -6,7 +35,7 @@ from idviz.exact.discrete import discrete_basis, discrete_compress
 from idviz.exact.error import ReadoutError, readout_error
 from idviz.exact.features import (
     EluFeatures,
-    FeatureMap,
+    KernelFeatures,
     PolynomialFeatures,
     RBFFeatures,
     SoftmaxFeatures,
@@ -15,7 +44,6 @@ from idviz.exact.features import (
 from idviz.exact.legendre import legendre_basis, legendre_cell_integrals
 from idviz.exact.legs import legs_matrices, legs_merge, legs_project, legs_reconstruct, legs_transition
 from idviz.exact.readout import (
-    CompressedState,
     DenominatorReport,
     basis_weights,
     compress,
@@ -25,6 +53,7 @@ from idviz.exact.readout import (
     ratio_readout,
     token_weights,
 )
+from idviz.exact.state import CompressedState
 from idviz.exact.trajectory import LegsState, legs_trajectory
 
 __all__ = [
@@ -33,7 +62,7 @@ __all__ = [
     "CompressedState",
     "DenominatorReport",
     "EluFeatures",
-    "FeatureMap",
+    "KernelFeatures",
     "LegsState",
     "PolynomialFeatures",
     "RBFFeatures",

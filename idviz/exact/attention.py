@@ -7,14 +7,15 @@ import numpy as np
 from idviz.exact.checks import keys_and_values, vectors
 
 
-def _kernel_rows(kernel: np.ndarray, causal: bool) -> np.ndarray:
-    """Rows divided by their sums; with ``causal`` row n sees columns ≤ n only."""
-    if causal:
-        if kernel.shape[0] != kernel.shape[1]:
-            raise ValueError(
-                f"causal attention needs as many queries as keys, not {kernel.shape[0]}, {kernel.shape[1]}"
-            )
-        kernel = np.tril(kernel)
+def _causal_mask(n_queries: int, n_keys: int) -> np.ndarray:
+    """(N, N) bool: query n sees keys ≤ n."""
+    if n_queries != n_keys:
+        raise ValueError(f"causal attention needs as many queries as keys, not {n_queries}, {n_keys}")
+    return np.tri(n_keys, dtype=bool)
+
+
+def _normalised_rows(kernel: np.ndarray) -> np.ndarray:
+    """Each row divided by its sum (E1)."""
     totals = kernel.sum(axis=1, keepdims=True)
     zero = np.flatnonzero(totals[:, 0] == 0)
     if len(zero):
@@ -28,7 +29,9 @@ def attention_weights(xi_q, xi_k, causal: bool = False) -> np.ndarray:
     Parameters
     ----------
     xi_q : (n_q, r) array
+        Query features.
     xi_k : (N, r) array
+        Key features.
     causal : bool
         Query n sees keys ≤ n only; needs n_q = N.
 
@@ -43,35 +46,21 @@ def attention_weights(xi_q, xi_k, causal: bool = False) -> np.ndarray:
     """
     xi_k = vectors("xi_k", xi_k)
     xi_q = vectors("xi_q", xi_q, xi_k.shape[1])
-    return _kernel_rows(xi_q @ xi_k.T, causal)
+    kernel = xi_q @ xi_k.T
+    return _normalised_rows(np.where(_causal_mask(*kernel.shape), kernel, 0.0) if causal else kernel)
 
 
 def kernel_attention(xi_q, xi_k, v, causal: bool = False) -> np.ndarray:
     """o(q) = Σ_n K(q, k_n) v_n / Σ_n K(q, k_n), K = ξ(q)ᵀξ(k): the dense reference (E1, E2).
 
-    Parameters
-    ----------
-    xi_q : (n_q, r) array
-    xi_k : (N, r) array
-    v : (N, d) array
-    causal : bool
-        Query n sees tokens ≤ n only; needs n_q = N.
-
-    Returns
-    -------
-    (n_q, d) float64
-
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit, numbers that are not finite, or a row that sums to exactly 0.
+    :func:`attention_weights` times the values v (N, d) -> (n_q, d) float64; the same arguments and errors.
     """
     xi_k, v = keys_and_values(xi_k, v)
     return attention_weights(xi_q, xi_k, causal) @ v
 
 
 def softmax_attention(q, k, v, causal: bool = False) -> np.ndarray:
-    """Softmax attention, E1 with K = exp(qᵀk/√d_k); the largest logit of each row is subtracted first.
+    """Softmax attention: E1 with K = exp(qᵀk/√d_k), the largest logit of each row subtracted first.
 
     Parameters
     ----------
@@ -94,7 +83,5 @@ def softmax_attention(q, k, v, causal: bool = False) -> np.ndarray:
     q = vectors("q", q, k.shape[1])
     logits = q @ k.T / np.sqrt(k.shape[1])
     if causal:
-        if len(q) != len(k):
-            raise ValueError(f"causal attention needs as many queries as keys, not {len(q)}, {len(k)}")
-        logits = np.where(np.tri(len(q), dtype=bool), logits, -np.inf)
-    return _kernel_rows(np.exp(logits - logits.max(axis=1, keepdims=True)), False) @ v
+        logits = np.where(_causal_mask(*logits.shape), logits, -np.inf)
+    return _normalised_rows(np.exp(logits - logits.max(axis=1, keepdims=True))) @ v

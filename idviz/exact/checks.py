@@ -1,4 +1,4 @@
-"""Checks of what a person hands in: each error names the argument, the value, and what is allowed."""
+"""Checks of arguments: each error names the argument, its value and what is allowed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import operator
 import numpy as np
 
 MAX_ORDER = 1024
-LARGEST = 1e300  # of a sample or a time: sums and differences of a few stay finite
-LARGEST_FEATURE = 1e75  # of keys, queries, features and values: so do products of four of them
+LARGEST = 1e300  # of samples and times, so that sums and differences of a few stay finite
+LARGEST_FEATURE = 1e75  # of keys, queries, features and values, so that products of four stay finite
 METHODS = ("exact", "bilinear", "backward_euler", "euler")
 
 
@@ -34,14 +34,17 @@ def order_of(order) -> int:
     return whole_number("order", order, 1, MAX_ORDER)
 
 
-def method_of(method: str, allowed: tuple[str, ...] = METHODS) -> str:
-    if method not in allowed:
-        raise ValueError(f"method must be one of {', '.join(allowed)}, not {method!r}")
-    return method
+def choice(name: str, value, allowed: tuple[str, ...]) -> str:
+    """``value`` if it is one of the allowed names."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
 
 
-def number_within(name: str, value, low: float, high: float, *, open_low: bool = False, open_high: bool = False):
-    """``value`` as a float in the interval; an open end is excluded."""
+def number_within(
+    name: str, value, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
+    """``value`` as a float in [low, high]; an open end is excluded."""
     bounds = f"{'(' if open_low else '['}{low}, {high}{')' if open_high else ']'}"
     try:
         number = float(value)
@@ -70,7 +73,7 @@ def real_array(name: str, value, ndim: int | tuple[int, ...], *, largest: float 
         raise ValueError(f"{name} must have {axes} axes, not {array.ndim} (shape {array.shape})")
     if array.size == 0:
         raise ValueError(f"{name} is empty (shape {array.shape}); it needs at least one number")
-    if np.ma.is_masked(value):  # np.asarray takes the mask away, and what it hides would count
+    if np.ma.is_masked(value):  # np.asarray drops the mask, and what it hides would count
         _refuse(name, array, np.ma.getmaskarray(value), "no number may be masked")
     with np.errstate(over="ignore"):  # a long double may be over float64's range
         array = array.astype(np.float64, copy=False)
@@ -123,7 +126,7 @@ def increasing_edges(edges, count: int) -> np.ndarray:
 
 
 def samples_seen(at, count: int) -> np.ndarray:
-    """The numbers of samples seen, each a whole number from 1 to ``count``; None means all of them."""
+    """The numbers of samples seen, whole numbers from 1 to ``count``; None means all of these."""
     if at is None:
         return np.arange(1, count + 1)
     array = np.atleast_1d(np.asarray(at))

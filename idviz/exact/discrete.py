@@ -1,4 +1,4 @@
-"""Attention, recovered (E14): polynomials orthonormal on the tokens themselves, where M = N loses nothing."""
+"""Attention recovered (E14): polynomials orthonormal on the tokens themselves, so that M = N loses nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from idviz.exact.checks import keys_and_values, order_of, whole_number
+from idviz.exact.state import CompressedState
 
 
 @lru_cache(maxsize=32)
@@ -16,7 +17,7 @@ def _discrete_basis(order: int, n_tokens: int) -> np.ndarray:
     basis[0] = 1.0
     for m in range(1, order):
         row = nodes * basis[m - 1]
-        for _ in range(2):  # once loses orthogonality slowly; twice is enough (Parlett, Kahan)
+        for _ in range(2):  # one pass loses orthogonality slowly; two are enough (Parlett, Kahan)
             row -= (basis[:m] @ row / n_tokens) @ basis[:m]
         basis[m] = row / np.sqrt(np.mean(row**2))
     basis.setflags(write=False)
@@ -50,27 +51,11 @@ def discrete_basis(order: int, n_tokens: int) -> np.ndarray:
     return _discrete_basis(order, n_tokens).copy()
 
 
-def discrete_compress(xi_k, v, order: int):
-    """The state under E14's basis: with M = N the ratio readout is full kernel attention, to machine precision.
+def discrete_compress(xi_k, v, order: int) -> CompressedState:
+    """The state under E14's basis: at M = N its ratio readout is full kernel attention, to machine precision.
 
-    Parameters
-    ----------
-    xi_k : (N, r) array
-    v : (N, d) array
-    order : int
-        M, 1 to N.
-
-    Returns
-    -------
-    CompressedState, its method is "discrete"
-
-    Raises
-    ------
-    ValueError
-        An order over N, shapes that do not fit, numbers that are not finite.
+    Arguments and errors as for :func:`idviz.exact.compress`, but M is at most N; the state's method is "discrete".
     """
-    from idviz.exact.readout import CompressedState
-
     xi_k, v = keys_and_values(xi_k, v)
     tokens = len(v)
     responses = discrete_basis(order, tokens) / tokens

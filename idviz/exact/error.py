@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,22 @@ from idviz.exact.legendre import basis_rows, cell_rows, gauss_nodes
 class ReadoutError:
     """What the exact compression of order M loses (E13), for every query and value channel.
 
-    ``error`` and ``bound`` (n_q, d) are those of the ratio readout: the numerator's, divided by |denominator|. The
-    numerator's own are ``numerator_error`` = ⟨a,v⟩ − ⟨Pa,Pv⟩ and ``numerator_bound`` = ‖a−Pa‖‖v−Pv‖, with
-    ``residual_product`` = ⟨a−Pa, v−Pv⟩ computed separately: the identity says that it equals the error.
-    ``row_residual`` (n_q,) is ‖a−Pa‖, ``value_residual`` (d,) ‖v−Pv‖, ``row_norm`` and ``value_norm`` ‖a‖ and ‖v‖,
-    ``denominator`` (n_q,) the mean of a.
+    Unpacks as ``error, bound = readout_error(…)``.
+
+    Attributes
+    ----------
+    error, bound : (n_q, d)
+        Of the ratio readout: the numerator's, divided by |denominator|; ``error`` is signed, full minus compressed.
+    denominator : (n_q,)
+        The mean of a.
+    numerator_error, numerator_bound : (n_q, d)
+        ⟨a,v⟩ − ⟨Pa,Pv⟩, and ‖a−Pa‖‖v−Pv‖.
+    residual_product : (n_q, d)
+        ⟨a−Pa, v−Pv⟩, computed separately: the identity says that it equals ``numerator_error``.
+    row_residual, value_residual : (n_q,), (d,)
+        ‖a−Pa‖ and ‖v−Pv‖.
+    row_norm, value_norm : (n_q,), (d,)
+        ‖a‖ and ‖v‖.
     """
 
     error: np.ndarray
@@ -32,8 +44,7 @@ class ReadoutError:
     row_norm: np.ndarray
     value_norm: np.ndarray
 
-    def __iter__(self):
-        """``error, bound = readout_error(…)``."""
+    def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.error, self.bound))
 
 
@@ -41,8 +52,7 @@ def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
     """The error of the exactly compressed readout against full kernel attention, and its Cauchy–Schwarz bound (E13).
 
     With a the unnormalised row ξ(q)ᵀξ(k_n) as a step function and P the projection on polynomials of degree < M,
-    ⟨a,v⟩ − ⟨Pa,Pv⟩ = ⟨a−Pa, v−Pv⟩ ≤ ‖a−Pa‖‖v−Pv‖. Residuals are integrated cell by cell with M Gauss nodes, exact for
-    the squares of polynomials: ‖a‖² − ‖Pa‖² would cancel and could break the bound.
+    ⟨a,v⟩ − ⟨Pa,Pv⟩ = ⟨a−Pa, v−Pv⟩ ≤ ‖a−Pa‖‖v−Pv‖.
 
     Parameters
     ----------
@@ -54,7 +64,7 @@ def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
 
     Returns
     -------
-    ReadoutError; error is signed (full minus compressed)
+    ReadoutError
 
     Raises
     ------
@@ -64,26 +74,14 @@ def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
     order = order_of(order)
     xi_k, v = keys_and_values(xi_k, v)
     xi_q = vectors("xi_q", xi_q, xi_k.shape[1])
-    tokens, queries, channels = len(v), len(xi_q), v.shape[1]
+    tokens, queries = len(v), len(xi_q)
     a = xi_k @ xi_q.T  # (N, n_q)
     denominator = a.mean(axis=0)
     if np.any(denominator == 0):
         raise ValueError(f"the denominator of query {int(np.flatnonzero(denominator == 0)[0])} is exactly 0 (E11)")
     signal = np.concatenate([a, v], axis=1)
     state = cell_rows(order, np.arange(tokens + 1) / tokens) @ signal  # (M, n_q + d)
-
-    gram = np.zeros((queries, channels))
-    squares = np.zeros(queries + channels)
-    nodes, weights, _ = gauss_nodes(order)
-    at_once = max(1, 2**20 // (order * max(order, queries + channels)))
-    for start in range(0, tokens, at_once):
-        cells = np.arange(start, min(start + at_once, tokens))
-        points = (cells[:, None] + nodes) / tokens  # (cells, M)
-        smooth = basis_rows(order, points.reshape(-1)).T @ state
-        residual = np.repeat(signal[cells], order, axis=0) - smooth
-        weighted = residual * np.tile(weights / tokens, len(cells))[:, None]
-        gram += weighted[:, :queries].T @ residual[:, queries:]
-        squares += np.sum(weighted * residual, axis=0)
+    product, squares = _residuals(signal, state, queries)
     residual_norm, norm = np.sqrt(squares), np.sqrt(np.mean(signal**2, axis=0))
     bound = np.outer(residual_norm[:queries], residual_norm[queries:])
     error = a.T @ v / tokens - state[:, :queries].T @ state[:, queries:]
@@ -94,9 +92,32 @@ def readout_error(xi_q, xi_k, v, order: int) -> ReadoutError:
         denominator=denominator,
         numerator_error=error,
         numerator_bound=bound,
-        residual_product=gram,
+        residual_product=product,
         row_residual=residual_norm[:queries],
         value_residual=residual_norm[queries:],
         row_norm=norm[:queries],
         value_norm=norm[queries:],
     )
+
+
+def _residuals(signal: np.ndarray, state: np.ndarray, queries: int) -> tuple[np.ndarray, np.ndarray]:
+    """⟨a−Pa, v−Pv⟩ (n_q, d) and the squared norms of all residuals (n_q+d,), for signal [a, v] (N, n_q+d).
+
+    Integrated cell by cell with M Gauss nodes, exact for squares of polynomials: ‖a‖² − ‖Pa‖² would cancel and could
+    break the bound.
+    """
+    tokens, channels = signal.shape
+    order = len(state)
+    product = np.zeros((queries, channels - queries))
+    squares = np.zeros(channels)
+    nodes, weights, _ = gauss_nodes(order)
+    at_once = max(1, 2**20 // (order * max(order, channels)))
+    for start in range(0, tokens, at_once):
+        cells = np.arange(start, min(start + at_once, tokens))
+        points = (cells[:, None] + nodes) / tokens  # (cells, M)
+        smooth = basis_rows(order, points.reshape(-1)).T @ state
+        residual = np.repeat(signal[cells], order, axis=0) - smooth
+        weighted = residual * np.tile(weights / tokens, len(cells))[:, None]
+        product += weighted[:, :queries].T @ residual[:, queries:]
+        squares += np.sum(weighted * residual, axis=0)
+    return product, squares

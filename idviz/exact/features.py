@@ -15,11 +15,25 @@ def _finite(what: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-class FeatureMap:
-    """A feature map: ``(x, role)`` -> (n, r); its ``name``; whether it is ``positive``; the ``kernel`` it stands for.
+class KernelFeatures:
+    """A finite feature map ξ of a kernel (E2), the base of those below.
 
-    ``role`` is ``"key"`` or ``"query"``. It matters only to maps that shift their exponents: any shift per query
-    cancels in E1, and so does one shift that all keys share; a shift per key would not.
+    ``features(x, role)`` -> (n, r) float64 for x (n, d_k). ``role`` is ``"key"`` or ``"query"`` and matters only to
+    maps that shift their exponents: a shift per query cancels in E1, and so does one shift that all keys share; a shift
+    per key would not.
+
+    Attributes
+    ----------
+    name : str
+    positive : bool
+        Whether every kernel value ξ(q)ᵀξ(k) is ≥ 0, so that the denominator is safe.
+    d_k, r : int
+        Channels of a key, and features.
+
+    Raises
+    ------
+    ValueError
+        x of another width or not finite; an unknown role; features that overflow.
     """
 
     name = "feature map"
@@ -72,7 +86,7 @@ def _random_rotation(d: int, rng: np.random.Generator) -> np.ndarray:
     return Q * np.sign(np.diag(R))
 
 
-class SoftmaxFeatures(FeatureMap):
+class SoftmaxFeatures(KernelFeatures):
     """Positive random features of exp(qᵀk/√d_k): exp(ωᵢᵀx − ‖x‖²/2)/√r with x scaled by d_k^{-1/4} (E2).
 
     Parameters
@@ -131,7 +145,7 @@ class SoftmaxFeatures(FeatureMap):
         return _softmax_kernel(q, k)
 
 
-class EluFeatures(FeatureMap):
+class EluFeatures(KernelFeatures):
     """elu(x) + 1 for each channel: positive, no draws; its kernel is ξ(q)ᵀξ(k) itself (E2).
 
     Source: Katharopoulos et al., "Transformers are RNNs", 2020.
@@ -150,7 +164,7 @@ class EluFeatures(FeatureMap):
         return self._features(q, "query") @ self._features(k, "key").T
 
 
-class RBFFeatures(FeatureMap):
+class RBFFeatures(KernelFeatures):
     """Random Fourier features of exp(−‖q−k‖²/(2ℓ²)): sines and cosines, so that K(x, x) = 1 exactly (E2).
 
     Parameters
@@ -186,7 +200,7 @@ class RBFFeatures(FeatureMap):
         return np.exp(-0.5 * np.sum(difference**2, axis=2))
 
 
-class PolynomialFeatures(FeatureMap):
+class PolynomialFeatures(KernelFeatures):
     """All products of ``degree`` channels: ξ(q)ᵀξ(k) = (qᵀk)^degree exactly; degree 1 is the identity map (E2).
 
     r = d_k^degree, at most 65 536. Not positive for odd degrees: the denominator can then change sign.
@@ -213,7 +227,7 @@ class PolynomialFeatures(FeatureMap):
         return (q @ k.T) ** self.degree
 
 
-class SoftmaxKernel(FeatureMap):
+class SoftmaxKernel(KernelFeatures):
     """Softmax itself, with no approximation: the exact reference (E1).
 
     exp(qᵀk/√d_k) has no finite feature map for all queries, but it has one for a given set of them: let feature i of a

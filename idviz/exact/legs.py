@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import increasing_edges, number_within, order_of, real_array, rows
+from idviz.exact.checks import choice, increasing_edges, number_within, order_of, real_array, rows
 from idviz.exact.legendre import basis_rows, cell_rows, gauss_nodes, legendre_basis
 
 _CELLS_AT_ONCE = 4096  # keeps the table of cell integrals in cache and memory flat for a million samples
@@ -54,7 +54,7 @@ def shift(order: int, ratio: float) -> np.ndarray:
 
 
 def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarray:
-    """The stretch ρ^A = expm(A log ρ): what happens to a state when its window grows (E8).
+    """The stretch ρ^A = expm(A log ρ), which takes a state to a longer window (E7, E8).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarr
     ratio : float
         ρ = old window / new window, in (0, 1].
     method : {"merge", "expm"}
-        ``"merge"`` evaluates E8 with M Gauss nodes; ``"expm"`` is the independent route by ``scipy.linalg.expm``.
+        ``"merge"``: E8 with M Gauss nodes. ``"expm"``: the independent route by ``scipy.linalg.expm``.
 
     Returns
     -------
@@ -76,12 +76,10 @@ def legs_transition(order: int, ratio: float, method: str = "merge") -> np.ndarr
     """
     order = order_of(order)
     ratio = number_within("ratio", ratio, 0.0, 1.0, open_low=True)
-    if method == "expm":
+    if choice("method", method, ("merge", "expm")) == "expm":
         from scipy.linalg import expm
 
         return expm(legs_matrices(order)[0] * np.log(ratio))
-    if method != "merge":
-        raise ValueError(f"method must be one of merge, expm, not {method!r}")
     return np.tril(stretch(order, ratio))
 
 
@@ -95,7 +93,7 @@ def legs_project(signal, order: int, edges=None) -> np.ndarray:
     order : int
         M, 1 to 1024.
     edges : (T+1,) array, optional
-        Strictly increasing times, any origin; regular sampling if left out.
+        Strictly increasing times from any origin; regular sampling if left out.
 
     Returns
     -------
@@ -154,7 +152,7 @@ def legs_merge(left, right, share: float) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _merge_matrix(order: int, share: float) -> np.ndarray:
-    """[stretch | shift], (M, 2M): a merge as one matrix product."""
+    """[stretch, shift] side by side, (M, 2M): a merge as one matrix product."""
     matrix = np.hstack([stretch(order, share), shift(order, share)])
     matrix.setflags(write=False)
     return matrix

@@ -1,4 +1,4 @@
-"""The interdomain state and its readouts (E10–E12), with the denominator looked after."""
+"""Compression of keys and values (E10), readouts of the state (E11, E12), and a report on the denominator."""
 
 from __future__ import annotations
 
@@ -6,55 +6,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idviz.exact.checks import keys_and_values, method_of, order_of, vectors, whole_number
+from idviz.exact.checks import METHODS, choice, keys_and_values, order_of, vectors, whole_number
 from idviz.exact.discrete import discrete_basis
 from idviz.exact.legendre import cell_rows
 from idviz.exact.legs import legs_project
+from idviz.exact.state import CompressedState
 from idviz.exact.stepping import impulse_rows, steps
 from idviz.exact.trajectory import legs_trajectory
 
-SAFE_DENOMINATOR = 1e-6  # of its largest possible size: under it, a readout has lost 6 of its 16 digits
-
-
-@dataclass(frozen=True)
-class CompressedState:
-    """The state of fixed size that stands for N tokens (E10).
-
-    Attributes
-    ----------
-    U : (M, r)
-        Projection of the key features ξ(k_n): the inducing variables.
-    Gamma : (M, d)
-        Projection of the values v_n.
-    eta : (M,)
-        Projection of the constant 1; e₀ under the exact projection.
-    n_tokens : int
-    method : str
-        "exact", "bilinear", "backward_euler", "euler", or "discrete" (E14).
-    causal : bool
-        If true, U, Gamma and eta carry a leading axis N: the state after each token.
-    """
-
-    U: np.ndarray
-    Gamma: np.ndarray
-    eta: np.ndarray
-    n_tokens: int
-    method: str
-    causal: bool = False
-
-    @property
-    def order(self) -> int:
-        """M, the number of basis functions."""
-        return self.eta.shape[-1]
+SAFE_DENOMINATOR = 1e-6  # relative to its largest possible size; below it, a readout has lost 6 of its 16 digits
 
 
 @dataclass(frozen=True)
 class DenominatorReport:
     """How safe the denominator Σ_m s_m η_m of E11 is.
 
-    ``values`` (n_q,) keep their sign; ``smallest`` is the smallest |value|, at query ``position``; ``relative`` (n_q,)
-    is |value| over its largest possible size ‖ξ(q)‖ ‖U‖ ‖η‖; ``safe`` says that none is under 1e-6 of that and none
-    changes sign; ``message`` says it in words.
+    Attributes
+    ----------
+    values : (n_q,)
+        The denominators, sign kept.
+    smallest, position : float, int
+        The smallest |value|, and the query that has it.
+    relative : (n_q,)
+        |value| over its largest possible size, ‖ξ(q)‖ ‖U‖ ‖η‖.
+    safe : bool
+        No relative size is below 1e-6, and all values have the same sign.
+    message : str
+        The same in words.
     """
 
     values: np.ndarray
@@ -66,7 +44,7 @@ class DenominatorReport:
 
 
 def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -> CompressedState:
-    """Project key features, values and the constant 1 on M basis functions, as one signal (E10).
+    """Projection of key features, values and the constant 1 on M basis functions, as one signal (E10).
 
     Parameters
     ----------
@@ -89,7 +67,7 @@ def compress(xi_k, v, order: int, method: str = "exact", causal: bool = False) -
     ValueError
         A bad order or method, shapes that do not fit, numbers that are not finite.
     """
-    order, method = order_of(order), method_of(method)
+    order, method = order_of(order), choice("method", method, METHODS)
     xi_k, v = keys_and_values(xi_k, v)
     tokens, r = xi_k.shape
     channels = np.concatenate([xi_k, v, np.ones((tokens, 1))], axis=1)
@@ -112,12 +90,12 @@ def _queries(xi_q, state: CompressedState) -> np.ndarray:
 
 
 def basis_weights(xi_q, state: CompressedState) -> np.ndarray:
-    """s_m = ξ(q)ᵀu_m: how much each query asks of each basis function (E11). May be negative.
+    """s_m = ξ(q)ᵀu_m: how much each query takes of each basis function (E11). May be negative.
 
     Parameters
     ----------
     xi_q : (n_q, r) array
-        Query features; n_q = N for a causal state, query n then asks the state after token n.
+        Query features. A causal state needs n_q = N: query n reads the state after token n.
     state : CompressedState
 
     Returns
@@ -136,7 +114,7 @@ def basis_weights(xi_q, state: CompressedState) -> np.ndarray:
 
 
 def linear_readout(xi_q, state: CompressedState) -> np.ndarray:
-    """Σ_m s_m γ_m: the numerator of E11, without its denominator. Shapes and errors as for ``ratio_readout``."""
+    """Σ_m s_m γ_m, (n_q, d): the numerator of E11 by itself. Arguments and errors as for :func:`basis_weights`."""
     s = basis_weights(xi_q, state)
     return (s[:, None] @ state.Gamma)[:, 0] if state.causal else s @ state.Gamma
 
@@ -161,7 +139,7 @@ def ratio_readout(xi_q, state: CompressedState) -> np.ndarray:
     Parameters
     ----------
     xi_q : (n_q, r) array
-        Query features; n_q = N for a causal state, query n then reads tokens ≤ n.
+        Query features. A causal state needs n_q = N: query n reads tokens ≤ n.
     state : CompressedState
 
     Returns
@@ -198,7 +176,7 @@ def impulse_responses(order: int, n_tokens: int, method: str = "exact") -> np.nd
         A bad order, number of tokens or method.
     """
     order, n_tokens = order_of(order), whole_number("n_tokens", n_tokens, 1)
-    method = method_of(method, ("exact", "bilinear", "backward_euler", "euler", "discrete"))
+    method = choice("method", method, (*METHODS, "discrete"))
     if method == "exact":
         return cell_rows(order, np.arange(n_tokens + 1) / n_tokens)
     if method == "discrete":
@@ -211,13 +189,13 @@ def impulse_responses(order: int, n_tokens: int, method: str = "exact") -> np.nd
 def token_weights(xi_q, state: CompressedState) -> np.ndarray:
     """a_n(q) = Σ_m s_m (response of basis function m to token n) / Σ_m s_m η_m (E12).
 
-    The readout as weights on tokens: Σ_n a_n v_n is ``ratio_readout`` and Σ_n a_n = 1, for every method. Under the
-    exact projection a is the full attention row, projected on polynomials of degree < M and averaged over each cell.
+    The readout as weights on tokens: Σ_n a_n v_n equals ``ratio_readout`` and Σ_n a_n = 1, for every method. Under the
+    exact projection, a is the full attention row, projected on polynomials of degree < M and averaged over each cell.
 
     Parameters
     ----------
     xi_q : (n_q, r) array
-        n_q = N for a causal state; row n is then 0 past token n.
+        Query features. A causal state needs n_q = N: row n is 0 past token n.
     state : CompressedState
 
     Returns
@@ -245,21 +223,9 @@ def token_weights(xi_q, state: CompressedState) -> np.ndarray:
 
 
 def denominator_report(xi_q, state: CompressedState) -> DenominatorReport:
-    """How near the denominators of E11 come to zero, and whether they change sign.
+    """A report on how near the denominators of E11 come to zero, and whether they change sign.
 
-    Parameters
-    ----------
-    xi_q : (n_q, r) array
-    state : CompressedState
-
-    Returns
-    -------
-    DenominatorReport
-
-    Raises
-    ------
-    ValueError
-        Features that do not fit the state.
+    Arguments and errors as for :func:`basis_weights`.
     """
     s = basis_weights(xi_q, state)
     values = _denominators(s, state)

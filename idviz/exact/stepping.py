@@ -14,8 +14,8 @@ def steps(signal: np.ndarray, order: int, method: str) -> Iterator[np.ndarray]:
 
     bilinear        (I + A/2t) c' = (I − A/2t) c + B f/t
     backward_euler  (I + A/t) c' = c + B f/t
-    euler           c' = (I − A/t) c + B f/t: peaks near 1e21 at order 32, overflows at much larger ones, silently;
-                    whoever shows it looks for values that are not finite.
+    euler           c' = (I − A/t) c + B f/t; peaks near 1e21 at order 32 and overflows silently at much larger ones, so
+                    that a caller has to look for values that are not finite.
     """
     from scipy.linalg.lapack import dtrtrs  # the solver under solve_triangular, without its checks
 

@@ -1,4 +1,4 @@
-"""The state at many instants: exactly by merges (E9), approximately by stepping; and the streaming twin."""
+"""The state at many instants: exactly by merges (E9), approximately by stepping; and its streaming twin, LegsState."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from idviz.exact.checks import increasing_edges, method_of, order_of, real_array, rows, samples_seen, whole_number
+from idviz.exact.checks import METHODS, choice, increasing_edges, order_of, real_array, rows, samples_seen, whole_number
 from idviz.exact.legendre import cell_rows, gauss_nodes
 from idviz.exact.legs import legs_project, merge_many
 from idviz.exact.stepping import steps
@@ -25,12 +25,12 @@ def legs_trajectory(signal, order: int, *, method: str = "exact", edges=None, at
         M, 1 to 1024.
     method : {"exact", "bilinear", "backward_euler", "euler"}
         ``"exact"`` never steps: states of leaves of 64 samples are merged up a binary tree, prefixes down it, and an
-        instant within a leaf is reached from its anchor in closed form. 200 instants of a million samples are
-        200 short walks. The others step through E5 from a zero state and are approximations.
+        instant within a leaf is reached from its anchor in closed form, so that 200 instants of a million samples are
+        200 short walks. The other methods step through E5 from a zero state and are approximations.
     edges : (T+1,) array, optional
         Times of irregular samples ("exact" only).
     at : (n,) ints, optional
-        Numbers of samples seen, 1…T, in any order; all of them if left out.
+        Numbers of samples seen, 1…T, in any order; every one if left out.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def legs_trajectory(signal, order: int, *, method: str = "exact", edges=None, at
     """
     order = order_of(order)
     signal = rows("signal", signal)
-    method = method_of(method)
+    method = choice("method", method, METHODS)
     count = len(signal)
     seen = samples_seen(at, count)
     if method != "exact":
@@ -74,13 +74,14 @@ def _exact(signal: np.ndarray, order: int, edges: np.ndarray | None, instants: n
     while len(instants) * leaf < len(signal) and (len(signal) // leaf) * order * channels > 2**21:
         leaf *= 2
     anchors, which = np.unique(instants // leaf, return_inverse=True)
-    anchor_states = prefixes(*leaf_tree(signal[: anchors[-1] * leaf], order, edges, leaf), anchors)
+    levels, bounds = leaf_tree(signal[: anchors[-1] * leaf], order, edges, leaf)
+    anchor_states = prefixes(levels, bounds, anchors)
     nodes, w, phi = gauss_nodes(order)
     at_nodes = np.tensordot(w[:, None] * phi.T, anchor_states, 1).transpose(1, 0, 2)  # (anchors, M, d)
     out = np.empty((len(instants), order, channels))
-    shared = 2 * len(anchors) <= len(instants)  # many instants share an anchor: then they share what is summed
-    groups = np.split(np.arange(len(instants)), np.flatnonzero(np.diff(which)) + 1) if shared else None
-    for group in groups if shared else [np.arange(len(instants))]:
+    shared = 2 * len(anchors) <= len(instants)  # where many instants share an anchor, they share the terms of the sum
+    every = np.arange(len(instants))
+    for group in np.split(every, np.flatnonzero(np.diff(which)) + 1) if shared else [every]:
         reach = max(1, int(np.max(instants[group] - anchors[which[group]] * leaf)))
         at_once = max(1, _TABLE // (order + reach))
         for i in range(0, len(group), at_once):
@@ -96,7 +97,7 @@ def _exact(signal: np.ndarray, order: int, edges: np.ndarray | None, instants: n
 
 
 def _falls(signal: np.ndarray, starts: np.ndarray, reach: int) -> np.ndarray:
-    """What the signal falls by at each edge from ``start`` on: (n, reach, d), with 0 before the first sample.
+    """By how much the signal falls at each edge from ``start`` on: (n, reach, d), with 0 before the first sample.
 
     Σ_k f_k ∫_{cell k} φ_m = Σ_k (f_{k−1} − f_k) F_m(x_k) with F_m the antiderivative that is 0 at x = 1 (E6 by parts).
     """
@@ -181,8 +182,10 @@ def leaf_states(signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: 
     return out
 
 
-def leaf_tree(signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: int):
-    """The binary tree of windows: level j holds the states of leaves i·2^j … (i+1)·2^j − 1; and the leaves' bounds."""
+def leaf_tree(
+    signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The binary tree of windows, and the leaves' bounds; level j: states (M, n, d) of leaves i·2^j … (i+1)·2^j − 1."""
     levels = [leaf_states(signal, order, edges, leaf)]
     n = levels[0].shape[1]
     bounds = np.arange(n + 1.0) if edges is None else edges[: n * leaf + 1 : leaf] - edges[0]
@@ -197,7 +200,7 @@ def leaf_tree(signal: np.ndarray, order: int, edges: np.ndarray | None, leaf: in
 
 
 def prefixes(levels: list[np.ndarray], bounds: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-    """States of the first ``leaves[i]`` leaves, (M, n, d), sharing the walk down the tree: at most log₂ merges each."""
+    """States of the first ``leaves[i]`` leaves, (M, n, d); they share the walk down the tree, ≤ log₂ merges each."""
     order, _, channels = levels[0].shape
     ends, states = np.zeros(1, dtype=np.int64), np.zeros((order, 1, channels))
     for level in reversed(range(len(levels))):
@@ -216,10 +219,10 @@ def prefixes(levels: list[np.ndarray], bounds: np.ndarray, leaves: np.ndarray) -
 
 
 class LegsState:
-    """A LegS state that is fed in pieces: any chunking gives the same state, bit for bit (E6, E9).
+    """A LegS state fed in pieces: any chunking gives the same state, bit for bit (E6, E9).
 
-    Samples wait in a leaf of 64; full leaves are merged like a binary counter (two windows of equal length make one),
-    so rounding errors grow with log T instead of T. ``coefficients`` folds what is there into one state.
+    Samples wait in a leaf of 64; full leaves are merged like a binary counter (two windows of equal length become one),
+    so that rounding errors grow with log T instead of T. ``coefficients`` merges what there is into one state.
 
     Parameters
     ----------
@@ -238,11 +241,11 @@ class LegsState:
 
     @property
     def time(self) -> int:
-        """How many samples were seen."""
+        """Number of samples seen."""
         return self._seen
 
     def update(self, samples) -> LegsState:
-        """Take in samples (n, d), or (n,) or a number for one channel; returns itself.
+        """Take in samples (n, d), or (n,) or a number for one channel; return the state itself.
 
         Raises
         ------
@@ -277,17 +280,16 @@ class LegsState:
 
     @property
     def coefficients(self) -> np.ndarray:
-        """The state now, (M, d). Raises ``ValueError`` before the first sample: there is no window yet."""
+        """The state now, (M, d). ``ValueError`` before the first sample: there is no window yet."""
         if not self._seen:
             raise ValueError("the state has seen 0 samples; it needs at least 1 to have coefficients")
-        state, length = None, 0
-        for leaves, window in self._windows:
-            size = leaves * LEAF
-            state = window if state is None else self._joined(state, length, window, size)
-            length += size
+        windows = [(leaves * LEAF, window) for leaves, window in self._windows]
         if len(self._waiting):
-            window = legs_project(self._waiting, self.order)
-            state = window if state is None else self._joined(state, length, window, len(self._waiting))
+            windows.append((len(self._waiting), legs_project(self._waiting, self.order)))
+        length, state = windows[0]
+        for more, window in windows[1:]:
+            state = self._joined(state, length, window, more)
+            length += more
         return state.copy()
 
     @staticmethod

@@ -9,16 +9,19 @@ from matplotlib.ticker import MaxNLocator
 
 from idviz.figures.style import APPROXIMATION, FONT_SIZE, INTERDOMAIN, Look
 from idviz.figures.trained import LINE_HEIGHT, label_ends, mixer_colour, mixer_mark
-from idviz.numbers.ablation import AblationResult, Variant
-from idviz.words import number
+from idviz.lab.studies import OverSeeds, Variant
+from idviz.numbers import paper
+from idviz.numbers.ablation import AblationResult
+from idviz.numbers.ablation_words import label
+from idviz.words import number, signed
 
 UNITS = {"nats": "nats per token", "percent": "perplexity, %"}
-FAR = 5.0  # a variant so many times as far out as the next is told in words at the edge
-NAMES_AT = -(0.275 - 0.0145) / 0.305  # of the dots' axes: where the variants' names begin, in the wide layout
+FAR = 5.0  # a variant this many times as far out as the next is written at the edge instead
+NAMES_AT = -(0.275 - 0.0145) / 0.305  # where the variants' names begin, in widths of the dots' axes (wide layout)
 
 
 def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """Differences, sorted; below or beside them the two training curves; the paper's word at the foot."""
+    """Differences, sorted; beside or below them two training curves; at the foot what the paper reports."""
     rows = len(result.variants)
     tall = 0.42 * rows  # inches for the rows
     if look.narrow:
@@ -43,34 +46,34 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
     unit = UNITS[result.unit]
     look.dress(axes, xlabel=f"difference in loss ({unit})" if result.unit == "nats" else f"difference in {unit}")
     axes.set_title(
-        f"Against {result.first.label}" if look.narrow else f"Loss against {result.first.label}",
+        f"{'Against' if look.narrow else 'Loss against'} {label(result.first)}",
         color=look.ink,
         fontsize=FONT_SIZE + 0.5,
         loc="left",
         fontweight="bold",
         x=0 if look.narrow else NAMES_AT,
     )
-    order = [result.first, *result.ranked[::-1]]
+    order = [result.first, *result.comparison.ranked[::-1]]
     low, high, beyond = _limits(result)
     axes.axvline(0, color=look.ink, linewidth=1.0)
     for y, variant in enumerate(order):
-        shown, mine = variant.shown(result.unit), variant is result.chosen
+        shown = variant.differences_in(result.unit)
         colour = _colour(variant, result, look)
-        mean, spread = shown.mean(), shown.std(ddof=1) if len(shown) > 1 else 0.0
+        mean, spread = shown.mean, shown.spread or 0.0
         if variant is not result.first:
             axes.barh(y, 2 * spread, left=mean - spread, height=0.5, color=colour, alpha=0.22, linewidth=0)
             axes.vlines(mean, y - 0.25, y + 0.25, color=colour, linewidth=2.2)
             nudge = np.linspace(-0.12, 0.12, len(shown)) if len(shown) > 1 else np.zeros(1)
-            axes.plot(shown, y + nudge, mixer_mark(variant.mixer), color=colour, markersize=4.5, zorder=4)
+            axes.plot(shown.values, y + nudge, mixer_mark(variant.mixer), color=colour, markersize=4.5, zorder=4)
             if variant in beyond:
-                value = f"{'+' if mean > 0 else ''}{number(mean, 3)}"
-                axes.text(float(mean > 0), y, f"{value} ▸" if mean > 0 else f"◂ {value}", color=look.ink,
+                value = f"{signed(mean)} ▸" if mean > 0 else f"◂ {signed(mean)}"
+                axes.text(float(mean > 0), y, value, color=look.ink,
                           fontsize=FONT_SIZE, va="center", ha="right" if mean > 0 else "left",
                           transform=axes.get_yaxis_transform(),
                           bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
-        weight = "bold" if mine else "normal"
+        weight = "bold" if variant is result.chosen else "normal"
         x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (NAMES_AT, y, "center")
-        axes.text(x, height, variant.label, color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
+        axes.text(x, height, label(variant), color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
                   transform=axes.get_yaxis_transform(),
                   bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
     axes.plot([0], [0], mixer_mark(result.first.mixer), color=_colour(result.first, result, look), markersize=6)
@@ -79,29 +82,30 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
     axes.spines["left"].set_visible(False)
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(lambda value, _: ("+" if value > 0 else "") + number(value))
+    axes.xaxis.set_major_formatter(lambda value, _: signed(value))
 
 
 def _limits(result: AblationResult) -> tuple[float, float, tuple[Variant, ...]]:
-    """The axis' ends; and what lies so far beyond the rest that showing it would press the rest into one line."""
-    sizes = {variant: float(np.abs(_ends(variant.shown(result.unit))).max()) for variant in result.ranked}
+    """The ends of the axis, and the variants so far out that showing them would press the rest into one line."""
+    ends_of = {variant: _ends(variant.differences_in(result.unit)) for variant in result.comparison.ranked}
+    sizes = {variant: max(map(abs, ends)) for variant, ends in ends_of.items()}
     ordered, beyond = sorted(sizes, key=sizes.get), []
     while len(ordered) > 2 and sizes[ordered[-1]] > FAR * sizes[ordered[-2]]:
         beyond.append(ordered.pop())
-    ends = np.array([0.0, *(end for variant in ordered for end in _ends(variant.shown(result.unit)))])
+    ends = np.array([0.0, *(end for variant in ordered for end in ends_of[variant])])
     low, high = float(ends.min()), float(ends.max())
     pad = 0.07 * (high - low) or 0.01
     return low - pad, high + pad, tuple(beyond)
 
 
-def _ends(shown: np.ndarray) -> tuple[float, ...]:
-    """Of the dots and of the bar, lowest and highest."""
-    spread = float(shown.std(ddof=1)) if len(shown) > 1 else 0.0
-    return tuple(float(x) for x in (shown.min(), shown.mean() - spread, shown.mean() + spread, shown.max()))
+def _ends(shown: OverSeeds) -> tuple[float, ...]:
+    """The lowest and the highest dot, and the two ends of the bar."""
+    spread = shown.spread or 0.0
+    return *shown.range, shown.mean - spread, shown.mean + spread
 
 
 def _colour(variant: Variant, result: AblationResult, look: Look) -> str:
-    """The mixers have their colours; in the study of parts the chosen one stands out."""
+    """Mixers have their colours; in the study of parts the chosen variant stands out."""
     if len({other.mixer for other in result.variants}) == len(result.variants):
         return mixer_colour(variant.mixer, look)
     if variant is result.chosen:
@@ -110,7 +114,7 @@ def _colour(variant: Variant, result: AblationResult, look: Look) -> str:
 
 
 def _curves(axes: Axes, result: AblationResult, look: Look) -> None:
-    """Validation loss while training: thin lines the seeds, thick ones their mean."""
+    """Validation loss during training: a thin line for each seed, a thick one for their mean."""
     look.dress(axes, xlabel="tokens seen (millions)", ylabel="nats per token", title="Training")
     ends, seen = [], []
     for variant in dict.fromkeys([result.first, result.chosen]):
@@ -118,11 +122,10 @@ def _curves(axes: Axes, result: AblationResult, look: Look) -> None:
         style = "--" if variant is not result.first and colour == APPROXIMATION else "-"
         for history in variant.histories:
             axes.plot(history[:, 0] / 1e6, history[:, 1], color=colour, linewidth=0.8, alpha=0.5, linestyle=style)
-        x, mean = mean_history(variant)
+        x, mean = variant.mean_history()
         axes.plot(x / 1e6, mean, color=colour, linewidth=1.8, linestyle=style)
-        label = variant.label if result.study == "mixers" else "full" if variant is result.first else "chosen"
-        label = label.replace(" attention", "")
-        ends.append((float(mean[-1]), label, colour, mixer_mark(variant.mixer)))
+        name = label(variant) if result.study == "mixers" else "full" if variant is result.first else "chosen"
+        ends.append((float(mean[-1]), name.replace(" attention", ""), colour, mixer_mark(variant.mixer)))
         seen.append(x.max() / 1e6)
     axes.set_xlim(0, max(seen))
     values = np.concatenate([history[:, 1] for v in (result.first, result.chosen) for history in v.histories])
@@ -133,18 +136,11 @@ def _curves(axes: Axes, result: AblationResult, look: Look) -> None:
     label_ends(axes, ends, look, x=1.0)
 
 
-def mean_history(variant: Variant) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens seen that all seeds share, and the mean validation loss there."""
-    shared = sorted(set.intersection(*(set(history[:, 0].tolist()) for history in variant.histories)))
-    picked = [history[np.isin(history[:, 0], shared), 1] for history in variant.histories]
-    return np.array(shared), np.mean(picked, axis=0)
-
-
 def _foot(figure: Figure, result: AblationResult, look: Look, height: float) -> None:
-    """The paper's word, marked as its own."""
+    """What the paper reports, marked as its own."""
     y = (0.35 if not look.narrow else 0.6) / height
     step = LINE_HEIGHT / height
-    for claim, text in result.paper:
+    for claim, text in paper.ABLATION if result.study == "ablation" else paper.MIXERS:
         lines = [f"The paper reports ({claim}; not ours):"]
         lines += text.split(", ") if look.narrow else [text]
         for i, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Generate: the text so far, what may come next, how surprising each token was, and the state beside the cache."""
+"""The picture of *Generate*: the text so far, the likeliest next tokens, each token's surprise, state and cache."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from matplotlib.ticker import MaxNLocator
 from idviz.figures.style import FONT_SIZE, POSITIVE_MAP, QUERY, Look
 from idviz.figures.trained import mixer_colour
 from idviz.numbers.generate import GenerateResult
+from idviz.numbers.trained_models import short_name
 from idviz.words import number
 
-MONO = "DejaVu Sans Mono"  # comes with matplotlib; a letter is 0.602 of the font's size wide
-LETTER = 0.602 * FONT_SIZE / 72  # inches
+MONO = "DejaVu Sans Mono"  # comes with matplotlib
+LETTER = 0.602 * FONT_SIZE / 72  # inches: the width of one of its letters
 LINE = 0.245  # inches from line to line, with room for the strip below the letters
-NAMES = {"interdomain": "Interdomain", "softmax": "softmax", "s4d": "S4D", "linear": "linear"}
 
 
 def draw(result: GenerateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """Four panels."""
+    """Four panels: the text, the next token, surprise, and what is kept."""
     figure = look.prepare(figure, wide=(6.8, 6.5), narrow=(3.7, 10.2))
     if look.narrow:
         text, bars = [0.03, 0.745, 0.94, 0.222], [0.36, 0.43, 0.54, 0.26]
@@ -47,12 +47,12 @@ def _there(sign: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """The text with a box for what the font lacks, and no dollar that would begin a formula."""
+    """The text with a box for signs that the font lacks, and dollars escaped, which would begin a formula."""
     return "".join(sign if _there(sign) else "▯" for sign in text).replace("$", r"\$")
 
 
 def lines_of(pieces: tuple[str, ...], width: int) -> list[list[tuple[int, str]]]:
-    """Lines of (token's number, text), at most ``width`` letters each, broken between tokens where that can be."""
+    """Lines of (token's number, text) of at most ``width`` letters, broken between tokens where possible."""
     lines: list[list[tuple[int, str]]] = [[]]
     used = 0
     for n, piece in enumerate(pieces):
@@ -61,7 +61,7 @@ def lines_of(pieces: tuple[str, ...], width: int) -> list[list[tuple[int, str]]]
                 lines[-1].append((n, "⏎"))
                 lines.append([])
                 used = 0
-            if used and used + len(part) > width - 1:  # a place is kept for the mark of a new line
+            if used and used + len(part) > width - 1:  # one place is left for the mark of a new line
                 lines.append([])
                 used = 0
             while len(part) > width - 1:
@@ -75,7 +75,7 @@ def lines_of(pieces: tuple[str, ...], width: int) -> list[list[tuple[int, str]]]
 
 
 def _text(axes: Axes, result: GenerateResult, look: Look) -> None:
-    """The last lines of the text; below each token a strip with its probability, around the newest a frame."""
+    """The last lines of the text; a strip below each token for its probability, a frame around the newest."""
     figure, box = axes.figure, axes.get_position()
     width, height = box.width * figure.get_figwidth(), box.height * figure.get_figheight()
     axes.set_axis_off()
@@ -89,7 +89,7 @@ def _text(axes: Axes, result: GenerateResult, look: Look) -> None:
     cmap = mpl.colormaps[POSITIVE_MAP]
     for row, line in enumerate(lines[-room:]):
         y, x = row * LINE, 0.0
-        for own, colour in ((True, look.grey), (False, look.ink)):  # the prompt, then what the model made
+        for own, colour in ((True, look.grey), (False, look.ink)):  # the prompt, then the generated text
             start = x
             said = ""
             for n, part in line:
@@ -111,7 +111,7 @@ def _text(axes: Axes, result: GenerateResult, look: Look) -> None:
 
 
 def _scale(axes: Axes, width: float, look: Look) -> None:
-    """What the strips' colours mean, at the right above the text."""
+    """The scale of the strips' colours, above the text on the right."""
     y, length = -0.125, 0.7
     left = width - length - 0.17
     edges = np.linspace(left, left + length, 17)
@@ -129,7 +129,7 @@ def _scale(axes: Axes, width: float, look: Look) -> None:
 
 # -- what comes next --------------------------------------------------------------------------------------------------
 def _next(axes: Axes, result: GenerateResult, look: Look) -> None:
-    """The likeliest next tokens, and all others together; the one that came is orange."""
+    """The likeliest next tokens, and all others together; the chosen one is orange."""
     others = max(0.0, 1 - float(result.drawn.sum())), max(0.0, 1 - float(result.own.sum()))
     drawn, own = np.append(result.drawn, others[0]), np.append(result.own, others[1])
     labels = [drawable(_short(label)) for label in result.top] + ["all others"]
@@ -157,7 +157,7 @@ def _short(label: str, most: int = 11) -> str:
 
 
 def _bits(axes: Axes, result: GenerateResult, look: Look) -> None:
-    """How surprising each token was to the model."""
+    """Each token's surprise, in bits."""
     look.dress(axes, xlabel="token", ylabel="bits", title="Surprise")
     at = np.arange(1, result.read + 1)
     seen = np.isfinite(result.probability)
@@ -176,7 +176,7 @@ def _word(axes: Axes, text: str, colour: str) -> None:
 
 
 def _state(axes: Axes, result: GenerateResult, look: Look) -> None:
-    """Bytes of recurrent state against tokens read, the model's and the other kind's."""
+    """Bytes of recurrent state against tokens read, for the model and for the other kind."""
     unit, name = (2**20, "MiB") if max(result.own_bytes.max(), result.other_bytes.max()) >= 2**20 else (2**10, "KiB")
     look.dress(axes, xlabel="tokens read", ylabel=name, title="What is kept")
     for sizes, now, mixer in (
@@ -190,7 +190,7 @@ def _state(axes: Axes, result: GenerateResult, look: Look) -> None:
         grows = bool(sizes[-1] > sizes[0])
         end = (0.86 if grows else 1) * result.positions[-1]
         place = (end, np.interp(end, result.positions, sizes / unit))
-        axes.annotate(NAMES[mixer] + " " * grows, place, (0, 0 if grows else 3), color=look.ink,
+        axes.annotate(short_name(mixer) + " " * grows, place, (0, 0 if grows else 3), color=look.ink,
                       textcoords="offset points", fontsize=FONT_SIZE,
                       ha="right", va="center" if grows else "bottom", annotation_clip=False)  # fmt: skip
     axes.set_xlim(0, result.positions[-1])

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import context_axis, label_ends, mixer_colour, mixer_mark
-from idviz.numbers.recall import Recaller, RecallResult
+from idviz.lab.studies import Recaller
+from idviz.numbers.recall import RecallResult
 from idviz.words import count
 
 _SHAPES = "ovP<>X*ph8"
@@ -30,7 +31,7 @@ def draw(result: RecallResult, figure: Figure | None = None, *, look: Look = Loo
 
 
 def _style(result: RecallResult, index: int, look: Look) -> tuple[str, str]:
-    """Colour and mark: a mixer's own; several of Interdomain are shades of its blue, each with a mark of its own."""
+    """Colour and mark: the mixer's own; several Interdomain variants get shades of its blue and a mark each."""
     variant = result.shown[index]
     alike = [other for other in result.shown if other.mixer == variant.mixer]
     if len(alike) == 1:
@@ -44,7 +45,8 @@ def _pairs(axes: Axes, result: RecallResult, look: Look) -> None:
     split = "Held-out bindings" if result.split == "held-out" else "Trained bindings"
     title = split if look.narrow else f"{split}, {result.distance} fillers before the questions"
     look.dress(axes, xlabel="pairs to remember (log₂)", ylabel="right answers (%)", title=title)
-    _guessing(axes, result.asked, result.chance, result.among_seen, look)
+    asked = result.chances.pairs
+    _guessing(axes, asked, result.chances.all_values, result.chances.seen, look)
     ends = []
     for index, variant in enumerate(result.shown):
         colour, mark = _style(result, index, look)
@@ -53,26 +55,26 @@ def _pairs(axes: Axes, result: RecallResult, look: Look) -> None:
             axes.plot(variant.pairs * nudge, 100 * row, mark, color=colour, markersize=4, alpha=0.6, clip_on=False)
         axes.plot(variant.pairs * nudge, 100 * variant.mean, color=colour, linewidth=1.8, zorder=4, clip_on=False)
         ends.append((100 * float(variant.mean[-1]), _label(result, variant, look), colour, mark))
-    context_axis(axes, result.asked.tolist(), most=7)
+    context_axis(axes, asked.tolist(), most=7)
     _percent(axes)
     axes.axvline(result.pairs, color=look.faint, linewidth=1.0, zorder=0)
-    trained = [n for n in result.trained if result.asked.min() <= n <= result.asked.max()]
+    trained = [n for n in result.trained if asked.min() <= n <= asked.max()]
     axes.plot(trained, np.full(len(trained), -8.5), "^", color=look.ink, markersize=6)
     axes.set_ylim(-14, 104)
     label_ends(axes, ends, look, x=1.03)
 
 
 def _label(result: RecallResult, variant: Recaller, look: Look) -> str:
-    label = variant.label.replace(" attention", "")
+    label = result.label(variant).replace(" attention", "")
     if len(result.shown) > 5:
         return label
     grows = "+" if variant.mixer == "softmax" else ""  # its state grows with every token
     return f"{label}\n{variant.state:,}{grows}" + ("" if look.narrow else " numbers")
 
 
-def _guessing(axes: Axes, x: np.ndarray, chance: np.ndarray, among_seen: np.ndarray, look: Look) -> None:
-    axes.plot(x, 100 * among_seen, color=look.grey, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
-    axes.plot(x, 100 * chance, color=look.grey, linewidth=1.2, linestyle=(0, (1, 1.5)), zorder=1)
+def _guessing(axes: Axes, x: np.ndarray, all_values: np.ndarray, seen: np.ndarray, look: Look) -> None:
+    axes.plot(x, 100 * seen, color=look.grey, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+    axes.plot(x, 100 * all_values, color=look.grey, linewidth=1.2, linestyle=(0, (1, 1.5)), zorder=1)
 
 
 def _percent(axes: Axes) -> None:
@@ -81,32 +83,32 @@ def _percent(axes: Axes) -> None:
 
 
 def _orders(axes: Axes, result: RecallResult, look: Look) -> None:
-    """Interdomain's order along x, its state's size under each; the guesses as lines across."""
+    """Accuracy against Interdomain's order, the size of its state under each; guessing as lines across."""
     pairs = count(result.pairs, "pair")
     look.dress(axes, xlabel="order M, and numbers in the state", ylabel="right (%)", title=f"At {pairs}, by order")
     orders = result.orders
     x = np.array([variant.modes for variant in orders], float)
-    chance, seen = result.guess(result.pairs)
+    all_values, seen = result.chances.at(result.pairs)
     if len(x):
         colour = mixer_colour("interdomain", look)
         for variant in orders:
-            found = variant.at(result.pairs)
-            axes.plot(np.full(len(found), variant.modes), 100 * found, "o", color=colour, markersize=4, alpha=0.6,
+            right = variant.at(result.pairs).values
+            axes.plot(np.full(len(right), variant.modes), 100 * right, "o", color=colour, markersize=4, alpha=0.6,
                       clip_on=False)  # fmt: skip
-        axes.plot(x, [100 * variant.at(result.pairs).mean() for variant in orders], color=colour, linewidth=1.8,
+        axes.plot(x, [100 * variant.at(result.pairs).mean for variant in orders], color=colour, linewidth=1.8,
                   clip_on=False)  # fmt: skip
         context_axis(axes, [int(order) for order in x])
         ticks = [f"{variant.modes}\n{variant.state:,}" for variant in orders]
         keep = slice(None, None, -(-len(x) // (3 if look.narrow else 6)))
         axes.set_xticks(x[keep], ticks[keep])
-    _guessing(axes, np.array(axes.get_xlim()), np.full(2, chance), np.full(2, seen), look)
+    _guessing(axes, np.array(axes.get_xlim()), np.full(2, all_values), np.full(2, seen), look)
     _percent(axes)
     axes.set_yticks([0, 50, 100], ["0", "50", "100"])
     _key(axes, look)
 
 
 def _key(axes: Axes, look: Look) -> None:
-    """What the marks that both panels share stand for, in the room at the right."""
+    """The key of the marks that both panels share, in the room at the right."""
     inches = axes.get_position().width * axes.figure.get_figwidth()
     x = 1 + 0.1 / inches
     rows = ("▲  trained on", "guessing among", "– –  those seen", "·····  all values")

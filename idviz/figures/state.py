@@ -1,4 +1,4 @@
-"""What the state holds: one query of one head, its modes, and its weights on tokens beside another model's."""
+"""The picture of *What the state holds*: one head's weights on tokens beside another model's, and its modes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from matplotlib.ticker import MaxNLocator
 from idviz.figures.style import FONT_SIZE, INTERDOMAIN, KEYS, QUERY, S4D, SOFTMAX, VALUES, Look
 from idviz.figures.trained import mixer_colour
 from idviz.numbers.state import Head, StateResult, cumulative
+from idviz.numbers.trained_models import short_name
 from idviz.words import number
-
-NEAR = 16  # tokens back that count as near, in words and in the picture
 
 
 def text_colour_of(mixer: str, look: Look) -> str:
-    """A mixer's colour, readable as text on the look's paper."""
+    """A mixer's colour in a shade that can be read as text on the look's paper."""
     light = {"interdomain": INTERDOMAIN, "softmax": look.softmax_text, "s4d": "#26799E", "linear": "#6B6B00"}
     dark = {"interdomain": "#4FA8DE", "softmax": SOFTMAX, "s4d": S4D, "linear": "#A6A63A"}
     return (dark if look.dark else light).get(mixer, look.grey)
 
 
 def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """Weights on tokens (two models), where they lie, the state's modes, the query's basis weights."""
+    """Five panels: the weights on tokens of two heads, how near they lie, the state's modes, the basis weights."""
     figure = look.prepare(figure, wide=(6.8, 6.0), narrow=(3.7, 10.4))
     if look.narrow:
         left, width = 0.235, 0.72
@@ -44,7 +43,7 @@ def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look
 
 
 def _named(axes: Axes, *entries: tuple[str, str]) -> None:
-    """Words in their colours, at the right above the axes, last one at the edge."""
+    """Words in their colours above the axes, set from the right edge."""
     inches = axes.get_position().width * axes.figure.get_figwidth()
     height = axes.get_position().height * axes.figure.get_figheight()
     x = 1.0
@@ -57,7 +56,7 @@ def _named(axes: Axes, *entries: tuple[str, str]) -> None:
 def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look: Look, *, last: bool) -> None:
     """One head's weights on the tokens so far."""
     look.dress(axes, ylabel="weight")
-    axes.set_title(f"{name_of(head.mixer)}, {head.short}", color=text_colour_of(head.mixer, look),
+    axes.set_title(f"{short_name(head.mixer)}, {head.short}", color=text_colour_of(head.mixer, look),
                    fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)  # fmt: skip
     if last:
         axes.set_xlabel("token")
@@ -75,13 +74,8 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
     axes.yaxis.set_major_formatter(lambda value, _: number(value, 2))
 
 
-def name_of(mixer: str) -> str:
-    """A mixer's name in a picture."""
-    return {"interdomain": "Interdomain", "softmax": "softmax", "s4d": "S4D", "linear": "linear"}.get(mixer, mixer)
-
-
 def _near(axes: Axes, result: StateResult, look: Look) -> None:
-    """How much of |weight| lies on the last n tokens, for every n."""
+    """The share of |weight| on the last n tokens, for every n."""
     look.dress(axes, xlabel="last tokens (log)", ylabel="% of |weight| on them", title="How near", grid=True)
     back = np.arange(1, result.n + 1)
     rows = [(result.row, result.where)] + ([(result.beside_row, result.beside)] if result.beside is not None else [])
@@ -105,7 +99,7 @@ def _near(axes: Axes, result: StateResult, look: Look) -> None:
 
 
 def _modes(axes: Axes, result: StateResult, look: Look) -> None:
-    """How long each mode's key vector and value vector are."""
+    """The lengths of each mode's key vector and value vector."""
     M = len(result.u)
     look.dress(axes, xlabel="mode m", ylabel="÷ largest in this text", title="The state")
     edges = np.arange(M + 1) - 0.5

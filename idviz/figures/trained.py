@@ -1,4 +1,4 @@
-"""What the pictures of trained models share: a mixer's colour and mark, labels at the ends of lines, a message."""
+"""Shared by the pictures of trained models: colours and marks of mixers, labels at the ends of lines, a message."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LINE_HEIGHT = 1.3 * FONT_SIZE / 72  # inches
 
 
 def mixer_colour(mixer: str | None, look: Look) -> str:
-    """Blue, sky, purple and olive; the model without a mixer ink."""
+    """A mixer's colour: blue, sky, purple, olive; ink for the model without a mixer."""
     return look.ink if mixer is None else _COLOURS.get(mixer, look.grey)
 
 
 def mixer_mark(mixer: str | None) -> str:
-    """A shape for each, so that colour is not all that tells them apart."""
+    """A mixer's marker, so that colour is not the only difference."""
     return _MARKS.get(mixer or "", "x")
 
 
 def apart(places: Sequence[float], least: float, low: float, high: float) -> np.ndarray:
-    """The places, moved as little as it takes to be ``least`` apart, in their order, from ``low`` to ``high``."""
+    """The places moved as little as possible to be ``least`` apart, in their order, from ``low`` to ``high``."""
     places = np.asarray(places, float)
     if not len(places):
         return places
@@ -50,7 +50,7 @@ def apart(places: Sequence[float], least: float, low: float, high: float) -> np.
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], look: Look, *, x: float = 1.02) -> None:
-    """Name lines at their right ends: (y, text, colour, mark) each, kept apart; call it when the y limits are set."""
+    """Labels at the right ends of lines, kept apart; ``ends``: (y, text, colour, mark). Set the y limits first."""
     shown = [(axes.transLimits.transform(axes.transScale.transform((1, y)))[1], *rest) for y, *rest in ends]
     box, (width, height) = axes.get_position(), axes.figure.get_size_inches()
     lines = [1 + text.count("\n") for _, text, *_ in shown]
@@ -63,7 +63,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], look: Lo
 
 
 def context_axis(axes: Axes, values: Sequence[int], *, most: int = 9) -> None:
-    """Powers of two along a logarithmic x axis, named as they are."""
+    """A logarithmic x axis with powers of two as its ticks, at most ``most`` of them."""
     low, high = min(values), max(values)
     pad = max(1.03, (high / low) ** 0.03)
     axes.set_xscale("log", base=2)
@@ -75,7 +75,7 @@ def context_axis(axes: Axes, values: Sequence[int], *, most: int = 9) -> None:
 
 
 def draw_message(message: str, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
-    """A message in the picture's place."""
+    """A picture of a message, shown in place of a result."""
     figure = look.prepare(figure, wide=(6.8, 2.4), narrow=(3.7, 3.4))
     axes = look.dress(figure.add_axes([0.05, 0.08, 0.9, 0.84]))
     axes.set(xticks=[], yticks=[])

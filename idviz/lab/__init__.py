@@ -1,17 +1,46 @@
-"""Small language models on real text: corpora, training, evaluation, recall, and the models that idviz carries.
+"""Small language models on real text: train them, measure them, load the trained ones that idviz carries.
+
+- Text: ``corpus`` (plays, files, what is held out), ``streaming`` (text larger than memory), ``Tokenizer``
+- Training: ``TrainingConfig`` and ``load_config``, ``train`` and ``resume``; ``checkpoint`` and ``runs`` hold the files
+- Trained models: ``load_model``, ``bundled_models``, ``add_model``, ``card``
+- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; ``Unigram`` as a yardstick
+- Evaluation: ``held_out``, ``own_text``, ``evaluate``, ``needles``, ``measure_cost``
+- Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
+- Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
+- A look inside: ``pieces``, ``probing``
+- Results of all these as JSON: ``results``
+
+Each is imported, and PyTorch with it, when it is first used.
 
 >>> import idviz.lab
->>> model = idviz.lab.load("interdomain-tiny")  # doctest: +SKIP
+>>> model = idviz.lab.load_model("interdomain-tiny")  # doctest: +SKIP
 """
 
-from __future__ import annotations
+import lazy_loader
 
-
-def load(name, *, device="auto"):
-    """A trained model by its name or its folder; see :func:`idviz.lab.models.load`."""
-    from idviz.lab import models  # torch is loaded when a model is asked for: signals and text need none
-
-    return models.load(name, device=device)
-
-
-__all__ = ["load"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=(
+        "bundling cards checkpoint config corpus cost evaluation files lengths models optimiser perplexity probing "
+        "recall recall_study results runs scoring streaming study tokenizer training unigram units validation"
+    ).split(),
+    submod_attrs={
+        "bundling": ["add_model"],
+        "cards": ["card"],
+        "config": ["StreamOptions", "TrainingConfig", "load_config"],
+        "cost": ["measure_cost"],
+        "evaluation": ["Text", "evaluate", "held_out", "needles", "own_text"],
+        "lengths": ["measure_lengths"],
+        "models": ["TrainedModel", "bundled_models", "load_model"],
+        "perplexity": ["LengthCurve", "Score", "length_curve", "score"],
+        "probing": ["pieces"],
+        "recall": ["NeedleTask", "RecallTask", "recall_accuracy", "recall_loss"],
+        "recall_study": ["RecallTraining", "load_recall_study"],
+        "scoring": ["score_run"],
+        "study": ["load_study"],
+        "tokenizer": ["Tokenizer"],
+        "training": ["NotFinite", "resume", "train"],
+        "unigram": ["Unigram"],
+        "units": ["bootstrap", "in_units"],
+    },
+)

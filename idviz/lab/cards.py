@@ -1,12 +1,12 @@
-"""A model's card (README.md): what it is, how it came about, what it scores. Every figure is from its model.json."""
+"""A model's card (README.md): what it is, how it was trained, what it scores. All numbers are from its model.json."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from idviz.lab import corpus, models
-from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
+from idviz.lab.files import write_text
 from idviz.learned import DecoderConfig
 from idviz.learned.presets import meta
 
@@ -21,13 +21,13 @@ KINDS = {
 
 
 def card(name: str, about: dict) -> str:
-    """The card's Markdown, of a bundle's name and what its model.json holds."""
+    """The card in Markdown, from a bundle's name and the contents of its model.json."""
     settings, decoder = TrainingConfig(**about["training"]), DecoderConfig(**about["decoder"])
     parameters = meta(decoder).parameter_count()
     options = ", ".join(f"{key} = {_list(value)}" for key, value in decoder.mixer_options.items())
     return f"""# {name}
 
-A small decoder in the style of Llama, made to be looked into. Its token mixer is {KINDS[decoder.mixer]}.
+A small decoder in the style of Llama, made for looking inside. Its token mixer is {KINDS[decoder.mixer]}.
 
 | | |
 | --- | --- |
@@ -43,18 +43,18 @@ A small decoder in the style of Llama, made to be looked into. Its token mixer i
 {_training(about, settings)}
 
 ## What it is for, and what not
-For pictures and lessons: to see what a state holds, how loss depends on the context, what a query adds. It was trained
-on little text, knows nothing about the world and should inform nobody. It writes what resembles its text and means
-nothing, and may repeat what is harsh or unjust in it.
+It is for pictures and lessons: to see what a state holds, how loss depends on the context, what a query adds. It was
+trained on little text and knows nothing about the world. What it writes resembles its text, means nothing, and may
+repeat what is harsh or unjust there. Do not take information from it.
 
 ## How to load it
 ```python
 import idviz.lab
 
-model = idviz.lab.load("{name}")
+model = idviz.lab.load_model("{name}")
 print(model.tokenizer.decode([*model.decoder.generate(model.tokenizer.encode("\\n"), 100, temperature=0.8)]))
 ```
-On the command line: `idviz generate {name}`, `idviz evaluate {name}`. The folder's path does in place of the name.
+On the command line: `idviz generate {name}`, `idviz evaluate {name}`. A folder's path works in place of the name.
 """
 
 

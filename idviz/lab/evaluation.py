@@ -1,8 +1,8 @@
-"""A trained model on text that it never saw, in units that compare, and whether it finds a needle there."""
+"""Evaluation of a trained model on held-out text, in units that compare, and its search for needles there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,17 +11,17 @@ from idviz.lab import corpus
 from idviz.lab.config import TrainingConfig
 from idviz.lab.corpus import HELD_OUT_PLAYS, PLAYS, Document
 from idviz.lab.models import TrainedModel
-from idviz.lab.perplexity import in_units, score
+from idviz.lab.perplexity import Progress, Score, score
 from idviz.lab.recall import NeedleTask, needle_accuracy
+from idviz.lab.scoring import score_dict
 from idviz.lab.tokenizer import Tokenizer
 
-DEPTHS = (0.1, 0.5, 0.9)  # of the needle: 0 is first, 1 right before the question
-Progress = Callable[[int, int], None]  # done, in all
+DEPTHS = (0.1, 0.5, 0.9)  # places of the needle: 0 is first, 1 right before the question
 
 
 @dataclass(frozen=True)
 class Text:
-    """What is scored: documents one after another; ``training`` holds those that came before them in training.
+    """Text to score: documents one after another, and the documents of the same corpus that were trained on.
 
     Attributes
     ----------
@@ -36,57 +36,57 @@ class Text:
 
     def tokens(self, tokenizer: Tokenizer) -> np.ndarray:
         """(T,) int64. Raises ``ValueError`` for fewer than two: one to read, one to predict."""
-        found = _encode(self.documents, tokenizer)
-        if len(found) < 2:
+        tokens = _encode(self.documents, tokenizer)
+        if len(tokens) < 2:
             raise ValueError(
-                f"text {self.name!r} needs at least 2 tokens, one to read and one to predict; it has {len(found)}"
+                f"text {self.name!r} needs at least 2 tokens, one to read and one to predict; it has {len(tokens)}"
             )
-        return found
+        return tokens
 
     def training_tokens(self, tokenizer: Tokenizer) -> np.ndarray:
-        """The tokens to count in; none for own text."""
+        """Tokens of the training part, to count in; none for own text."""
         return _encode(self.training, tokenizer)
 
 
 def own_text(text: str, name: str = "own text") -> Text:
-    """Anyone's words. Raises ``ValueError`` where there are none."""
+    """Anyone's words as a text to score. Raises ``ValueError`` where there are none."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"text {name!r} is empty; at least a few hundred characters are needed")
     return Text(name, (Document(name, text),))
 
 
 def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
-    """For "plays" those that are held out where models are trained on the plays; of a file or a folder, all of it.
+    """The held-out plays for "plays"; all of a file or of a folder.
 
-    Whether a model has seen other text in its training, nobody can tell: a model of one's own may have read a file, or
-    the plays from elsewhere.
+    Nothing checks whether a model has seen a file, or has the plays from elsewhere.
 
     Raises
     ------
     ValueError
         Bad text (see :mod:`idviz.lab.corpus`), or models with other plays held out.
     """
-    found = corpus.documents(source)
+    documents = corpus.documents(source)
     if source != PLAYS:
-        return Text(found[0].name if len(found) == 1 else "a folder", tuple(found))
+        return Text(documents[0].name if len(documents) == 1 else "a folder", tuple(documents))
     splits = {model.name: _split(model) for model in models}
     first, *others = splits.items()
     for name, split in others:
         if split != first[1]:
             raise ValueError(f"models must have the same plays held out; {first[0]!r} and {name!r} have not")
-    training, kept = corpus.split(found, *first[1])
+    training, kept = corpus.split(documents, *first[1])
     return Text(PLAYS, tuple(kept), tuple(training))
 
 
 def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, progress: Progress | None = None) -> dict:
-    """Every target of a text once, in windows as long as in training: loss with interval, in all units, by position.
+    """Score every target of a text once, in windows as long as in training: loss with interval, all units, by position.
 
     Parameters
     ----------
     model, text
     window : int, optional
-        Tokens a window; by default as in training, or as many as the text has.
+        Tokens in a window; by default as in training, or as many as the text has.
     progress : callable, optional
+        Called with the tokens read so far and in all.
 
     Returns
     -------
@@ -100,18 +100,7 @@ def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, prog
     """
     tokens = text.tokens(model.tokenizer)
     window = min(model.trained_at, len(tokens) - 1) if window is None else window
-    found = score(model.decoder, tokens, window, progress=progress)
-    said = model.tokenizer.decode(tokens[1:])
-    words = len(said.split()) or None
-    units = in_units(found.nats, tokens=found.targets, words=words, bytes=model.tokenizer.count_bytes(tokens[1:]))
-    by_position = None
-    if found.targets // found.window >= 2:
-        places = [2**n for n in range(found.window.bit_length()) if 2**n <= found.window]
-        means, errors = found.by_position()
-        by_position = [
-            {"tokens_before": p, "loss": float(means[p - 1]), "standard_error": float(errors[p - 1])}
-            for p in sorted({*places, found.window})
-        ]
+    scored = score(model.decoder, tokens, window, progress=progress)
     return {
         "model": model.name,
         "mixer": model.mixer,
@@ -120,13 +109,22 @@ def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, prog
         "text": text.name,
         "held_out": [document.name for document in text.documents],
         "unit": "nats per token",
-        "window": found.window,
-        "targets": found.targets,
-        "loss": found.loss,
-        "interval": list(found.interval()) if found.windows >= 2 else None,
-        **{name.replace(" ", "_"): value for name, value in units.items() if name != "nats per token"},
-        "by_position": by_position,
+        "window": scored.window,
+        **score_dict(scored, tokens, model.tokenizer),
+        "by_position": _by_position(scored),
     }
+
+
+def _by_position(scored: Score) -> list[dict] | None:
+    """Loss after 1, 2, 4 … tokens of a window and after all of them; None for fewer than two full windows."""
+    if scored.targets // scored.window < 2:
+        return None
+    places = {2**n for n in range(scored.window.bit_length())} | {scored.window}
+    means, errors = scored.by_position()
+    return [
+        {"tokens_before": p, "loss": float(means[p - 1]), "standard_error": float(errors[p - 1])}
+        for p in sorted(places)
+    ]
 
 
 def needles(
@@ -139,9 +137,9 @@ def needles(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[dict]:
-    """Share of five-digit numbers that a model finds again, hidden at some depths of some contexts, beside chance.
+    """Share of hidden five-digit numbers that a model finds again, for each context and depth, beside chance.
 
-    By default the contexts are half, one, two and four times the one in training, as far as the text is long enough.
+    By default the contexts are half, one, two and four times the one in training, where the text is long enough.
 
     Raises
     ------

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,21 +16,21 @@ from idviz import learned
 from idviz.lab import perplexity
 from idviz.lab.evaluation import Text, own_text
 from idviz.lab.models import TrainedModel
-from idviz.lab.perplexity import LengthCurve, length_curve
+from idviz.lab.perplexity import LengthCurve, Progress, length_curve
 from idviz.lab.unigram import Unigram
+from idviz.learned import Decoder
 from idviz.learned.checks import whole_number
 
 MULTIPLES = (1 / 8, 1 / 4, 1 / 2, 1, 2, 3.5, 4, 8, 16)  # of the context in training; the paper goes to 3.5
-Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
 
 
 def default_contexts(trained_at: int, longest: int | None = None) -> tuple[int, ...]:
-    """From an eighth of the context in training to 16 times it, none above ``longest``."""
-    found = sorted({max(1, int(trained_at * multiple)) for multiple in MULTIPLES})
-    return tuple(c for c in found if longest is None or c <= longest)
+    """Contexts from an eighth of the one in training to 16 times it, none above ``longest``."""
+    contexts = sorted({max(1, int(trained_at * multiple)) for multiple in MULTIPLES})
+    return tuple(c for c in contexts if longest is None or c <= longest)
 
 
-def measure(
+def measure_lengths(
     models: Sequence[TrainedModel],
     text: Text | str,
     contexts: Sequence[int] | None = None,
@@ -47,85 +48,83 @@ def measure(
     models : sequence of TrainedModel
         All with one tokenizer.
     text : Text or str
-        From :func:`idviz.lab.evaluation.held_out`, or somebody's own words.
+        From :func:`idviz.lab.evaluation.held_out`, or own words.
     contexts : sequence of int, optional
-        Those in training are measured too, since ratios are taken against them. See :func:`default_contexts`.
-    targets : int, optional
-        How many; all that have the longest context before them if None.
-    seed : int
-        Of the targets' draw.
+        See :func:`default_contexts`. Contexts in training are always added, since ratios are taken against them.
+    targets, seed : int
+        Number of targets (None: all that have the longest context before them), seed of their draw.
     unigram : bool
-        Also the model that knows no context. It is counted in the text's training part; in own text, in the first
-        tokens, which stand before every target.
+        Add the model that knows no context, counted in the training part, or before all targets of own text.
     keep : path, optional
-        A folder: each model's losses are kept in it as soon as they are there, under a name made of its weights, the
-        text and what is asked, and not measured again.
+        A folder for each finished model's losses, which are not measured again.
     progress : callable, optional
-        What it raises ends the work.
+        Called with the tokens read so far and in all.
 
-    Returns
-    -------
-    dict
-        For JSON: the file that ``idviz length`` writes, without how it was measured.
+    Returns the dict that ``idviz length`` writes as JSON, without how it was measured.
 
     Raises
     ------
     ValueError
-        No model, another tokenizer, a context longer than the text, more targets than it has, a damaged file in
-        ``keep``.
+        No model, different tokenizers, a context longer than the text, too many targets, a damaged file in ``keep``.
     """
-    models = [*models]
-    if not models:
-        raise ValueError("models must be at least one, not none")
-    text = own_text(text) if isinstance(text, str) else text
-    first, tokens = models[0], text.tokens(models[0].tokenizer)
-    for model in models[1:]:
-        if not np.array_equal(text.tokens(model.tokenizer), tokens):
-            raise ValueError(
-                f"models must share one tokenizer, or perplexities per token do not compare; {first.name!r} and "
-                f"{model.name!r} do not"
-            )
-    contexts = _contexts(models, contexts, len(tokens))
-    if keep is not None:
-        keep = Path(keep)
-        there = next(path for path in (keep, *keep.absolute().parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            wrong = "cannot be written to" if there.is_dir() else "is a file"
-            raise ValueError(f"keep must be a folder, and {str(there)!r} {wrong}")
-    yardstick, counted_in = [], None
+    models, text = [*models], own_text(text) if isinstance(text, str) else text
+    tokens = _shared_tokens(models, text)
+    asked: dict[str, Any] = {"contexts": _contexts(models, contexts, len(tokens)), "targets": targets, "seed": seed}
+    folder = None if keep is None else _writable(Path(keep))
+    rows, parts, counted_in = [], len(models) + unigram, None
+    for n, model in enumerate(models):
+        curve = _curve(model.decoder, tokens, asked, folder, _shifted(progress, n, parts))
+        rows.append(_row(_about(model), curve))
     if unigram:
-        longest, counted = contexts[-1], text.training_tokens(first.tokenizer)
-        counted_in = f"the training part of {text.name}"
-        if not counted.size:
-            counted, counted_in = tokens[:longest], f"the text's first {longest} tokens, before every target"
-        yardstick = [Unigram(counted, first.tokenizer.vocabulary)]
-    found, parts = [], len(models) + len(yardstick)
-    for n, model in enumerate([*(model.decoder for model in models), *yardstick]):
-        told = None if progress is None else _shifted(progress, n, parts)
-        asked = {"contexts": contexts, "targets": targets, "seed": seed}
-        kept = None if keep is None or isinstance(model, Unigram) else keep / _name(model, tokens, asked)
-        curve = _read(kept)
-        if curve is None:
-            curve = length_curve(model, tokens, **asked, progress=told)
-            _keep(curve, kept)
-        found.append(curve)
-    rows = [_row(_about(model), curve) for model, curve in zip(models, found, strict=False)]
-    if unigram:
-        nothing = {"model": "unigram", "mixer": None, "seed": None, "trained_at": first.trained_at, "parameters": None}
-        rows.append(_row(nothing, found[-1]))
+        about, yardstick, counted_in = _unigram(models[0], text, tokens[: asked["contexts"][-1]])
+        curve = length_curve(yardstick, tokens, **asked, progress=_shifted(progress, len(models), parts))
+        rows.append(_row(about, curve))
     return {
         "text": text.name,
         "held_out": [document.name for document in text.documents],
         "unit": "nats per token",
-        "targets": int(found[0].targets.size),
-        "seed": found[0].seed,
-        "tokens": found[0].tokens,
+        "targets": int(curve.targets.size),
+        "seed": curve.seed,
+        "tokens": curve.tokens,
         "unigram_counted_in": counted_in,
         "models": rows,
     }
 
 
-def _contexts(models, contexts, tokens: int) -> tuple[int, ...]:
+def _shared_tokens(models: Sequence[TrainedModel], text: Text) -> np.ndarray:
+    """The text's tokens, the same for all models."""
+    if not models:
+        raise ValueError("models must be at least one, not none")
+    first, *others = models
+    tokens = text.tokens(first.tokenizer)
+    for model in others:
+        if not np.array_equal(text.tokens(model.tokenizer), tokens):
+            raise ValueError(
+                f"models must share one tokenizer, or perplexities per token do not compare; {first.name!r} and "
+                f"{model.name!r} do not"
+            )
+    return tokens
+
+
+def _unigram(model: TrainedModel, text: Text, before_targets: np.ndarray) -> tuple[dict, Unigram, str]:
+    """What the file says about the model that knows no context, the model, and what it was counted in."""
+    counted, phrase = text.training_tokens(model.tokenizer), f"the training part of {text.name}"
+    if not counted.size:
+        counted, phrase = before_targets, f"the text's first {len(before_targets)} tokens, before every target"
+    about = {"model": "unigram", "mixer": None, "seed": None, "trained_at": model.trained_at, "parameters": None}
+    return about, Unigram(counted, model.tokenizer.vocabulary), phrase
+
+
+def _writable(folder: Path) -> Path:
+    """The folder, which may be made later. ``ValueError`` where it cannot be written to."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        wrong = "cannot be written to" if there.is_dir() else "is a file"
+        raise ValueError(f"keep must be a folder, and {str(there)!r} {wrong}")
+    return folder
+
+
+def _contexts(models: Sequence[TrainedModel], contexts: Sequence[int] | None, tokens: int) -> tuple[int, ...]:
     trained = {model.trained_at for model in models}
     if contexts is None:
         return tuple(sorted({c for at in trained for c in default_contexts(at)}))
@@ -150,14 +149,27 @@ def _about(model: TrainedModel) -> dict:
     }
 
 
-def _row(about: dict, curve) -> dict:
+def _row(about: dict, curve: LengthCurve) -> dict:
     rows = curve.to_dict()["curve"]
     ratios = [list(curve.ratio(c, about["trained_at"])) for c in curve.contexts]
     return {**about, "curve": [row | {"ratio": ratio} for row, ratio in zip(rows, ratios, strict=True)]}
 
 
-def _name(decoder, tokens: np.ndarray, asked: dict) -> str:
-    """Of weights, text, what is asked, and the code that answers: with another of these, it is another curve."""
+# -- curves that are kept ---------------------------------------------------------------------------------------------
+def _curve(
+    model: Decoder, tokens: np.ndarray, asked: dict, keep: Path | None, progress: Progress | None
+) -> LengthCurve:
+    """The curve in the folder ``keep``, or a new one, which is put there."""
+    if keep is None:
+        return length_curve(model, tokens, **asked, progress=progress)
+    file = keep / _cache_name(model, tokens, asked)
+    if not file.exists():
+        _write(length_curve(model, tokens, **asked, progress=progress), file)
+    return _read(file)
+
+
+def _cache_name(decoder: Decoder, tokens: np.ndarray, asked: dict) -> str:
+    """Cache key: a hash of weights, text, request and code."""
     digest = hashlib.sha256(repr((decoder.config, decoder.device.type, asked, torch.__version__)).encode())
     for file in (Path(perplexity.__file__), *sorted(Path(learned.__file__).parent.glob("*.py"))):
         digest.update(file.read_bytes())
@@ -168,34 +180,26 @@ def _name(decoder, tokens: np.ndarray, asked: dict) -> str:
     return f"{digest.hexdigest()[:24]}.npz"
 
 
-def _read(file: Path | None) -> LengthCurve | None:
-    if file is None or not file.exists():
-        return None
+def _read(file: Path) -> LengthCurve:
     try:
-        with np.load(file, allow_pickle=False) as found:
-            contexts, (tokens, seed) = found["contexts"], found["tokens_and_seed"]
-            targets, losses = found["targets"], found["losses"]
+        with np.load(file, allow_pickle=False) as arrays:
+            contexts, (tokens, seed) = arrays["contexts"], arrays["tokens_and_seed"]
+            targets, losses = arrays["targets"], arrays["losses"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{str(file)!r} is damaged ({error}); delete it, and it is measured again") from None
     losses.flags.writeable = False
     return LengthCurve(tuple(contexts.tolist()), targets, losses, int(tokens), int(seed))
 
 
-def _keep(curve: LengthCurve, file: Path | None) -> None:
-    if file is None:
-        return
+def _write(curve: LengthCurve, file: Path) -> None:
+    arrays: dict[str, Any] = {"contexts": curve.contexts, "targets": curve.targets, "losses": curve.losses}
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}.partial")
     with partial.open("wb") as stream:
-        np.savez(
-            stream,
-            contexts=curve.contexts,
-            targets=curve.targets,
-            losses=curve.losses,
-            tokens_and_seed=(curve.tokens, curve.seed),
-        )
+        np.savez(stream, **arrays, tokens_and_seed=(curve.tokens, curve.seed))
     partial.replace(file)
 
 
-def _shifted(progress: Progress, before: int, parts: int) -> Progress:
-    return lambda done, total: progress(before * total + done, parts * total)
+def _shifted(progress: Progress | None, before: int, parts: int) -> Progress | None:
+    """Progress of one part of equal ones, told as progress of the whole."""
+    return progress and (lambda done, total: progress(before * total + done, parts * total))

@@ -1,22 +1,20 @@
-"""Trained models: those that idviz carries, by name, and anybody's own, by folder."""
+"""Trained models: those that idviz carries, by name; anybody's own, by folder."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from safetensors.torch import save_file
-
-from idviz.lab import checkpoint, config, corpus, results, runs
-from idviz.lab.checkpoint import write_text
-from idviz.lab.config import TrainingConfig
+from idviz.folders import PRETRAINED
+from idviz.lab import checkpoint, corpus, runs
+from idviz.lab.config import TrainingConfig, load_config
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
+from idviz.learned.presets import meta
 
-FOLDER = results.FOLDER.parent
+FOLDER = PRETRAINED
 WEIGHTS, ABOUT, TOKENIZER = checkpoint.WEIGHTS, "model.json", runs.TOKENIZER
 _FORMAT = 1
 
@@ -51,16 +49,37 @@ class TrainedModel:
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """Names of the documents that it never saw; empty where the last part of each was held out."""
-        return tuple(config.TrainingConfig(**self.about["training"]).held_out_names)
+        """Names of the documents that were held out; empty where the last part of each was."""
+        return TrainingConfig(**self.about["training"]).held_out_names
+
+
+@dataclass(frozen=True)
+class BundledModel:
+    """A model that idviz carries: name, contents of its model.json, number of parameters, bytes on disk."""
+
+    name: str
+    about: dict
+    parameters: int
+    bytes: int
 
 
 def names() -> tuple[str, ...]:
-    """The models that idviz carries."""
+    """Names of the models that idviz carries."""
     return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ABOUT}")))
 
 
-def load(name: str | Path, *, device="auto") -> TrainedModel:
+def bundled_models() -> list[BundledModel]:
+    """The models that idviz carries, without their weights. Raises ``ValueError`` as :func:`read_about`."""
+    rows = []
+    for name in names():
+        about = read_about(FOLDER / name)
+        parameters = meta(DecoderConfig(**about["decoder"])).parameter_count()
+        size = sum(file.stat().st_size for file in (FOLDER / name).iterdir())
+        rows.append(BundledModel(name, about, parameters, size))
+    return rows
+
+
+def load_model(name: str | Path, *, device="auto") -> TrainedModel:
     """A trained model: one that idviz carries by its name, or a folder: a run's, a checkpoint's, or a bundle.
 
     Parameters
@@ -90,7 +109,7 @@ def load(name: str | Path, *, device="auto") -> TrainedModel:
 
 
 def read_about(path: str | Path) -> dict:
-    """What a bundle's model.json says, without its weights.
+    """The contents of a bundle's model.json.
 
     Raises
     ------
@@ -115,76 +134,45 @@ def read_about(path: str | Path) -> dict:
 
 @lru_cache(maxsize=8)
 def shared(name: str) -> TrainedModel:
-    """:func:`load` on the CPU, once a process; never to be changed by anyone who gets it."""
-    return load(name, device="cpu")
-
-
-def new_folder(name: str, folder: str | Path = FOLDER) -> Path:
-    """Where a bundle of that name would go. Raises ``ValueError`` for a name that is no name, or is taken."""
-    path = Path(folder) / name
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ValueError(f"name must be letters, digits, '.', '_' and '-', the first a letter or digit, not {name!r}")
-    if path.exists():
-        raise ValueError(f"folder {str(path)!r} is there already; nothing is written over")
-    return path
-
-
-def bundle(run: str | Path, name: str, folder: str | Path = FOLDER, **measured) -> Path:
-    """Make a folder of a finished run that :func:`load` reads: weights, tokenizer, model.json, nothing else.
-
-    Parameters
-    ----------
-    run : path
-        A run's folder.
-    name : str
-        Of the new folder under ``folder``.
-    **measured
-        What else model.json should hold: the loss on held-out text …
-
-    Raises
-    ------
-    ValueError
-        No run there, or a folder of that name already.
-    """
-    path, found = new_folder(name, folder), load(run, device="cpu")
-    path.mkdir(parents=True)
-    weights = {name: tensor.contiguous() for name, tensor in found.decoder.state_dict().items()}
-    save_file(weights, path / WEIGHTS)
-    (path / WEIGHTS).chmod(0o644)  # the library makes it readable by its owner alone
-    found.tokenizer.save(path / TOKENIZER)
-    write_text(path / ABOUT, json.dumps({**found.about, **measured}, indent=1, ensure_ascii=False) + "\n")
-    return path
+    """:func:`load_model` on the CPU, loaded once in a process and shared: never change it."""
+    return load_model(name, device="cpu")
 
 
 def _from_run(path: Path, device) -> TrainedModel:
+    """The model of a run's folder, or of one of its checkpoints."""
     run = path.parent.parent if path.parent.name == runs.CHECKPOINTS else path
     newest = path if run is not path else checkpoint.latest(run / runs.CHECKPOINTS)
     if not (run / runs.CONFIG).is_file():
         raise ValueError(f"folder {str(path)!r} holds no model: neither {ABOUT} nor {runs.CONFIG} is there")
     if newest is None:
         raise ValueError(f"folder {str(path)!r} holds a run without a checkpoint yet")
-    settings, found = config.load(run / runs.CONFIG), checkpoint.read(newest)
-    model = Decoder(found.decoder)
-    checkpoint.load_weights(model, found.weights, f"weights {str(newest / checkpoint.WEIGHTS)!r}")
+    settings, saved = load_config(run / runs.CONFIG), checkpoint.read_checkpoint(newest)
+    model = Decoder(saved.decoder)
+    checkpoint.load_weights(model, saved.weights, f"weights {str(newest / checkpoint.WEIGHTS)!r}")
     try:
         began = json.loads((run / runs.RUN).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"run file {str(run / runs.RUN)!r} cannot be read: {error}") from None
     kept = ("seed", "commit", "versions", "device", "threads", "training_tokens", "validation_tokens", "text_sha256")
-    training = settings.to_dict()
-    if corpus.is_path(training["text"]):
-        name = Path(training["text"]).name  # no folders of this machine go along
-        training["text"] = f"./{name}" if name == corpus.PLAYS else name
-    training.pop("tokenizer", None)
     about = {
         "format": _FORMAT,
-        "decoder": found.decoder.to_dict(),
-        "training": training,
-        "step": found.step,
-        "tokens_seen": found.tokens_seen,
+        "decoder": saved.decoder.to_dict(),
+        "training": _without_folders(settings),
+        "step": saved.step,
+        "tokens_seen": saved.tokens_seen,
         **{name: began.get(name) for name in kept},
     }
     return _ready(run.name, model, Tokenizer.load(run / runs.TOKENIZER), about, device)
+
+
+def _without_folders(settings: TrainingConfig) -> dict:
+    """A training configuration for model.json: no folder of this machine is in it."""
+    values = settings.to_dict()
+    values.pop("tokenizer", None)
+    if corpus.is_path(values["text"]):
+        name = Path(values["text"]).name
+        values["text"] = f"./{name}" if name == corpus.PLAYS else name
+    return values
 
 
 def _ready(name, model, tokenizer, about, device) -> TrainedModel:

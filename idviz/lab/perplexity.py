@@ -1,7 +1,7 @@
 """Perplexity that means what its axis says: every target once, the same targets at every context length.
 
 The loss of a target is −log p(target | the tokens before it), in nats. Losses are summed and divided once, never
-averaged in windows first, and summed exactly (``math.fsum``), so that the order of the targets is of no account.
+averaged in windows first, and summed exactly (``math.fsum``), so that the order of the targets does not matter.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from idviz.lab.units import bootstrap, in_units, perplexity
+from idviz.lab.units import bootstrap, perplexity
 from idviz.learned.checks import as_tokens, seed_of, whole_number
 from idviz.learned.decoder import check_vocabulary
 
-__all__ = ["LengthCurve", "Score", "bootstrap", "in_units", "length_curve", "perplexity", "score"]
+__all__ = ["LengthCurve", "Score", "length_curve", "score"]
 
-PIECE = 1024  # tokens of a long window at a time, so that memory stays flat
-Progress = Callable[[int, int], None]  # tokens read so far, tokens in all
+PIECE = 1024  # tokens of a long window that are read at once, so that memory stays flat
+Progress = Callable[[int, int], None]  # called with the work done so far and in all: here, tokens read
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A text scored window by window: ``losses`` (T − 1,) in nats, that of target i + 1 at i.
+    """A text scored window by window: ``losses`` (T − 1,) in nats, with the loss of target i + 1 at index i.
 
     Targets 1 … window are the first window's, and so on; at place p of its window, a target has p + 1 tokens before it.
     """
@@ -59,7 +59,7 @@ class Score:
         return perplexity(self.loss)
 
     def interval(self, *, level: float = 0.95, draws: int = 1000, seed: int = 0) -> tuple[float, float]:
-        """Of the loss in nats per token, by :func:`bootstrap` over windows."""
+        """Interval of the loss in nats per token, by :func:`bootstrap` over windows."""
         starts = np.arange(0, self.targets, self.window)
         sums, counts = np.add.reduceat(self.losses, starts), np.diff(np.append(starts, self.targets))
         low, high = bootstrap(sums, counts, level=level, draws=draws, seed=seed)
@@ -90,9 +90,9 @@ class LengthCurve:
     ----------
     contexts : (C,) tuple of int
     targets : (n,) int array
-        Their positions in the text.
+        Positions of the targets in the text.
     losses : (C, n) array
-        Nats.
+        In nats.
     tokens, seed : int
         Length of the text; seed that the targets were drawn with.
     """
@@ -114,11 +114,11 @@ class LengthCurve:
         return np.array([perplexity(loss) for loss in self.loss])
 
     def interval(self, *, level: float = 0.95, draws: int = 1000, seed: int = 0) -> np.ndarray:
-        """(C, 2) of the loss in nats per token, by :func:`bootstrap` over targets, each the end of its own window."""
+        """(C, 2) intervals of the loss in nats per token, by :func:`bootstrap` over targets, one a window."""
         return bootstrap(self.losses, np.ones(self.targets.size), level=level, draws=draws, seed=seed)
 
     def ratio(self, context: int, to: int, **options) -> tuple[float, float, float]:
-        """Perplexity at ``context`` over that at ``to``, lower and upper end, from paired differences."""
+        """Perplexity at ``context`` over perplexity at ``to``, and its interval, from paired differences in loss."""
         rows = []
         for name, value in (("context", context), ("to", to)):
             if value not in self.contexts:
@@ -126,10 +126,11 @@ class LengthCurve:
             rows.append(self.losses[self.contexts.index(value)])
         difference = rows[0] - rows[1]
         ends = bootstrap(difference, np.ones(difference.size), **options)
-        return tuple(perplexity(float(x)) for x in (math.fsum(difference) / difference.size, *ends))
+        low, high = (perplexity(float(end)) for end in ends)
+        return perplexity(math.fsum(difference) / difference.size), low, high
 
     def to_dict(self, **options) -> dict:
-        """A row a context, and how they were measured, for JSON; options go to :meth:`interval`."""
+        """One row for each context, and how they were measured, for JSON; options go to :meth:`interval`."""
         rows = zip(self.contexts, self.loss, self.perplexity, self.interval(**options), strict=True)
         return {
             "unit": "nats per token",
@@ -146,7 +147,7 @@ class LengthCurve:
 def score(
     model, tokens, window: int, *, batch_tokens: int = 8192, chunk: int = PIECE, progress: Progress | None = None
 ) -> Score:
-    """Every target of a text once, each seeing its own window's tokens before it, at most ``window`` of them.
+    """Score every target of a text once, after the tokens before it in its own window, at most ``window`` of them.
 
     Windows of ``window`` inputs follow one another; the last input of one predicts the first of the next, so that no
     target is left out between them: T − 1 are scored.
@@ -157,9 +158,9 @@ def score(
     tokens : (T,) int sequence, array or Tensor
     window : int
     batch_tokens : int
-        About how many tokens go through the model at once.
+        Number of tokens, roughly, that go through the model at once.
     chunk : int
-        Longer windows are read in pieces of this many.
+        Windows longer than this many tokens are read in pieces of this many.
     progress : callable, optional
         Called with the tokens read so far and in all.
 
@@ -198,7 +199,7 @@ def length_curve(
     chunk: int = PIECE,
     progress: Progress | None = None,
 ) -> LengthCurve:
-    """The loss of the same targets with exactly c tokens before each, from a fresh state, for every context length c.
+    """Score the same targets with exactly c tokens before each, from a fresh state, for every context length c.
 
     A window of c tokens is read for each target and scored at its last position only: c times the work of a strided
     pass, and the only scheme in which nothing but c differs between two points of the curve.
@@ -210,9 +211,10 @@ def length_curve(
     contexts : sequence of int
         Each at least 1, no two the same.
     targets : int, optional
-        How many, drawn without replacement among those with max(contexts) tokens before them; all of them if None.
+        Number of targets, drawn without replacement among those with max(contexts) tokens before them; None takes
+        all of them.
     seed : int
-        Of that draw.
+        Seed of that draw.
 
     Raises
     ------
@@ -224,17 +226,7 @@ def length_curve(
     contexts = tuple(whole_number("context", c) for c in contexts)
     if not contexts or len(set(contexts)) != len(contexts):
         raise ValueError(f"contexts must be at least one length, no two the same, not {contexts}")
-    T, longest = len(text), max(contexts)
-    if longest >= T:
-        raise ValueError(f"context {longest} is longer than the text allows: {T} tokens leave at most {T - 1}")
-    where = np.arange(longest, T)
-    if targets is not None:
-        if whole_number("targets", targets) > where.size:
-            raise ValueError(
-                f"targets must be at most {where.size}, as many as have {longest} tokens before them in a text of "
-                f"{T}, not {targets}"
-            )
-        where = np.sort(np.random.default_rng(seed).choice(where, targets, replace=False))
+    where = _draw_targets(len(text), max(contexts), targets, seed)
     places = torch.from_numpy(where).to(text.device)
     losses, done, total = [], 0, sum(contexts) * where.size
     for c in contexts:
@@ -245,7 +237,22 @@ def length_curve(
             if progress is not None:
                 progress(done, total)
         losses.append(_finite(np.concatenate(parts), where))
-    return LengthCurve(contexts, where, np.stack(losses), T, seed)
+    return LengthCurve(contexts, where, np.stack(losses), len(text), seed)
+
+
+def _draw_targets(T: int, longest: int, targets: int | None, seed: int) -> np.ndarray:
+    """Sorted positions of ``targets`` tokens that have ``longest`` tokens before them in a text of T; all if None."""
+    if longest >= T:
+        raise ValueError(f"context {longest} is longer than the text allows: {T} tokens leave at most {T - 1}")
+    where = np.arange(longest, T)
+    if targets is None:
+        return where
+    if whole_number("targets", targets) > where.size:
+        raise ValueError(
+            f"targets must be at most {where.size}, as many as have {longest} tokens before them in a text of {T}, "
+            f"not {targets}"
+        )
+    return np.sort(np.random.default_rng(seed).choice(where, targets, replace=False))
 
 
 @torch.no_grad()
@@ -261,7 +268,7 @@ def _losses(model, inputs: Tensor, targets: Tensor, chunk: int, last_only: bool 
 
 @torch.no_grad()
 def _text(model, tokens) -> Tensor:
-    """The tokens on the model's device: at least two, all in its vocabulary, the last, never read, too."""
+    """The tokens on the model's device: at least two, all in its vocabulary (also the last, which is never read)."""
     text = as_tokens("tokens", tokens)
     if text.ndim != 1 or len(text) < 2:
         raise ValueError(f"tokens must be one row of at least 2 (one to read, one to predict), not {tuple(text.shape)}")

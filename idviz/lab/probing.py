@@ -1,4 +1,4 @@
-"""What a trained decoder does with a text: its states, its weights on tokens, and the text that it makes (E16, E17)."""
+"""A trained decoder at work on a text: its states, its weights on tokens, the text that it generates (E16, E17)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import torch
 from torch import Tensor
 
 from idviz.lab.tokenizer import Tokenizer
-from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, rotate, s4d_kernel, trace
+from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, s4d_kernel
+from idviz.learned.capturing import Capture, capture
 from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.generate import PIECE, generate, pick
-from idviz.learned.tracing import indices
+from idviz.learned.tracing import trace_captured, with_core
+
+_AT_ONCE = 64 * 2**20  # bytes of states
 
 
 # -- tokens for people ------------------------------------------------------------------------------------------------
@@ -26,28 +29,29 @@ codecs.register_error("idviz.hexadecimal", _hexadecimal)
 
 
 def pieces(tokenizer: Tokenizer, tokens: Sequence[int]) -> tuple[str, ...]:
-    """Each token's text; bytes that are no character by themselves as ⟨F0⟩, and so are control characters."""
-    found = []
-    for token in tokens:
-        text = tokenizer.bytes_of(int(token)).decode("utf-8", "idviz.hexadecimal")
-        found.append("".join(f"⟨{ord(c):02X}⟩" if (c < " " and c not in "\n\t") or c == "\x7f" else c for c in text))
-    return tuple(found)
+    """Each token's text, with control characters, and bytes that are no character by themselves, as ⟨F0⟩."""
+
+    def shown(sign: str) -> str:
+        return f"⟨{ord(sign):02X}⟩" if (sign < " " and sign not in "\n\t") or sign == "\x7f" else sign
+
+    texts = (tokenizer.bytes_of(int(token)).decode("utf-8", "idviz.hexadecimal") for token in tokens)
+    return tuple("".join(map(shown, text)) for text in texts)
 
 
 # -- weights on tokens ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How one layer weighs the tokens, in float64, for every head and every query; read-only arrays.
+    """How one layer weighs the tokens, for every head and every query, in float64; read-only arrays.
 
     Attributes
     ----------
     mixer : str
     weights : (H, T, T)
-        a_tj, 0 for j > t: o_t = Σ_j a_tj v_j (+ D⊙v_t). For S4D the root mean square of the head's channel kernels.
+        a_tj, 0 for j > t: o_t = Σ_j a_tj v_j (+ D⊙v_t). For S4D the root mean square over the head's channel kernels.
     channels : (H, d, T) or None
-        S4D's kernels K_c(τ), one a channel: what they weigh depends on the lag alone.
+        S4D's kernels K_c(τ), one per channel, which depend on the lag alone.
     error : float
-        max|Δ| / max|·| between what the weights give and what the layer itself computed.
+        max|Δ| / max|·| between the output that the weights give and the layer's own.
     """
 
     mixer: str
@@ -82,45 +86,46 @@ class StateProbe(Reading):
 
 
 def probe_state(decoder: Decoder, tokens, layer: int) -> StateProbe:
-    """Trace a layer with an Interdomain core at every position, head by head; only the states' lengths are kept.
+    """A layer's Interdomain core at every position and head, from one run of the decoder up to it.
 
     Raises
     ------
     ValueError
         Not one sequence of tokens, a layer that is not there or has no Interdomain core, or a text that is too long.
     """
-    ids = _one_sequence(tokens)
-    (layer,) = indices("layers", [layer], len(decoder.blocks)).tolist()
-    heads = []
-    for head in range(decoder.config.heads):
-        traced = trace(decoder, ids, layers=[layer], heads=[head], positions=range(len(ids)), lags=1)
-        heads.append((traced.layers[layer], traced.outputs[layer]))
-    core = decoder.blocks[layer].mixer.core()
-    a_bar, w = (_complex(part) for part in (core.a_bar, core.w))
-    s = np.concatenate([found.s for found, _ in heads])
-    b_bar = np.concatenate([found.kappa[:, 0] for found, _ in heads])
-    waves = (w * b_bar.conj())[:, None] * s
-    if heads[0][0].denominator is not None:
-        waves = waves / np.concatenate([found.denominator for found, _ in heads])[..., None]
-    weights, own, output = (
-        np.concatenate(parts) for parts in zip(*((f.weights, o, f.output) for f, o in heads), strict=True)
-    )
+    return _probed(capture(decoder, _one_sequence(tokens), layer))
+
+
+def _probed(seen: Capture) -> StateProbe:
+    mixer = with_core(seen.layer, seen.mixer)
+    core = mixer.core()
+    a_bar, b_bar, w = (_numpy(part) for part in (core.a_bar, core.b_bar, core.w))
+    T = seen.v.shape[1]
+    together = max(1, _AT_ONCE // (32 * T * mixer.modes * mixer.d_head))  # heads whose states are held at a time
+    parts = []
+    for heads in np.array_split(np.arange(mixer.heads), -(-mixer.heads // together)):
+        trace = trace_captured(seen, heads=heads, positions=range(T), lags=1)
+        waves = (w[heads] * b_bar[heads].conj())[:, None] * trace.s
+        if trace.denominator is not None:
+            waves = waves / trace.denominator[..., None]
+        parts.append((trace.weights, trace.output, _lengths(trace.u), _lengths(trace.gamma), trace.s, waves))
+    weights, output, u, gamma, s, waves = (np.concatenate(part) for part in zip(*parts, strict=True))
     return StateProbe(
         mixer="interdomain",
-        weights=_kept(weights),
+        weights=_read_only(weights),
         channels=None,
-        error=_difference(output, own),
-        u=_kept(np.concatenate([_lengths(found.u) for found, _ in heads])),
-        gamma=_kept(np.concatenate([_lengths(found.gamma) for found, _ in heads])),
-        s=_kept(s),
-        waves=_kept(waves),
-        a_bar=_kept(a_bar),
-        memory=_kept(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
+        error=_difference(output, _numpy(seen.output)),
+        u=_read_only(u),
+        gamma=_read_only(gamma),
+        s=_read_only(s),
+        waves=_read_only(waves),
+        a_bar=_read_only(a_bar),
+        memory=_read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
     )
 
 
 def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
-    """The weights on tokens of any mixer's layer; for an Interdomain core see :func:`probe_state`.
+    """The weights on tokens of any mixer's layer; for an Interdomain core, a :class:`StateProbe`.
 
     Softmax: softmax_j(q_tᵀk_j/√d) with RoPE (E1); linear attention: c_h ξ(q_t)ᵀξ(k_j); S4D: its kernels by lag (E15).
 
@@ -129,66 +134,47 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
     ValueError
         As :func:`probe_state`.
     """
-    ids = _one_sequence(tokens)
-    (layer,) = indices("layers", [layer], len(decoder.blocks)).tolist()
-    mixer = decoder.blocks[layer].mixer
-    if not isinstance(mixer, SoftmaxMixer | LinearAttentionMixer | S4DMixer):
-        return probe_state(decoder, ids, layer)
-    x, inside, own = _run(decoder, ids, mixer)
-    T, channels = len(ids), None
-    causal = torch.ones(T, T, dtype=torch.bool, device=x.device).tril()
-    if isinstance(mixer, SoftmaxMixer):
-        q, k, v = (
-            (x.double() @ project.weight.double().T).unflatten(-1, (mixer.heads, mixer.d_head)).transpose(0, 1)
-            for project in (mixer.to_q, mixer.to_k, mixer.to_v)
-        )
-        if mixer.rope:
-            q, k = rotate(q), rotate(k)
-        scores = q @ k.transpose(1, 2) / mixer.d_head**0.5
+    seen = capture(decoder, _one_sequence(tokens), layer)
+    mixer, v = seen.mixer, seen.v.double()
+    causal = torch.ones(v.shape[1], v.shape[1], dtype=torch.bool, device=v.device).tril()
+    channels = through = None
+    if isinstance(mixer, S4DMixer):
+        weights, output, channels = _by_lag(mixer, v, causal)
+        through = mixer.core().D
+    elif isinstance(mixer, SoftmaxMixer):
+        scores = seen.q.double() @ seen.k.double().mT / mixer.d_head**0.5
         weights = scores.masked_fill(~causal, float("-inf")).softmax(-1)
         output = weights @ v
     elif isinstance(mixer, LinearAttentionMixer):
-        q, k, v = (part[0].double() for part in inside[:3])
-        weights = (q @ k.transpose(1, 2)).masked_fill(~causal, 0) * mixer.scale.double()[:, None, None]
+        scores = seen.q.double() @ seen.k.double().mT
+        weights = scores.masked_fill(~causal, 0) * mixer.scale.double()[:, None, None]
         output = weights @ v
+        through = mixer.D
     else:
-        v = inside[2][0].double()
-        core = mixer.core()
-        core = core._replace(a_bar=core.a_bar.cdouble(), b_bar=core.b_bar.cdouble(), w=core.w.cdouble())
-        channels = s4d_kernel(core, T).unflatten(0, (mixer.heads, mixer.d_head))
-        lags = torch.arange(T, device=x.device)
-        lags = (lags[:, None] - lags).clamp(min=0)
-        weights = channels.square().mean(1).sqrt()[:, lags].masked_fill(~causal, 0)
-        output = torch.stack(  # head by head: all Toeplitz matrices at once would be d·T² numbers
-            [torch.einsum("cts,sc->tc", kernels[:, lags] * causal, x) for kernels, x in zip(channels, v, strict=True)]
-        )
-    through = mixer.core().D if isinstance(mixer, S4DMixer) else getattr(mixer, "D", None)
+        return _probed(seen)
     if through is not None:
         output = output + through.double().view(mixer.heads, 1, mixer.d_head) * v
     return Reading(
         mixer=decoder.config.mixer,
-        weights=_kept(weights.cpu().numpy()),
-        channels=None if channels is None else _kept(channels.cpu().numpy()),
-        error=_difference(output.cpu().numpy(), own),
+        weights=_read_only(_numpy(weights)),
+        channels=None if channels is None else _read_only(_numpy(channels)),
+        error=_difference(_numpy(output), _numpy(seen.output)),
     )
 
 
-@torch.no_grad()
-def _run(decoder: Decoder, ids: Tensor, mixer):
-    """What enters a mixer (T, d), what its ``input`` made of it, and what enters its output projection (H, T, d)."""
-    seen: dict[str, object] = {"inside": None}
-    hooks = [
-        mixer.register_forward_pre_hook(lambda _, args: seen.update(x=args[0][0])),
-        mixer.to_out.register_forward_pre_hook(lambda _, args: seen.update(own=args[0][0])),
-    ]
-    if hasattr(mixer, "input"):
-        hooks.append(mixer.input.register_forward_hook(lambda _, args, result: seen.update(inside=result)))
-    try:
-        decoder(ids.to(decoder.device)[None])
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return seen["x"], seen["inside"], seen["own"].double().cpu().numpy()
+def _by_lag(mixer: S4DMixer, v: Tensor, causal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """S4D: weights (H, T, T) as root mean squares, output (H, T, d) and kernels (H, d, T) (E15)."""
+    T = v.shape[1]
+    core = mixer.core()
+    wide = core._replace(a_bar=core.a_bar.cdouble(), b_bar=core.b_bar.cdouble(), w=core.w.cdouble())
+    channels = s4d_kernel(wide, T).unflatten(0, (mixer.heads, mixer.d_head))
+    lags = torch.arange(T, device=v.device)
+    lags = (lags[:, None] - lags).clamp(min=0)
+    weights = channels.square().mean(1).sqrt()[:, lags].masked_fill(~causal, 0)
+    output = torch.stack(  # head by head: all Toeplitz matrices at once would be d·T² numbers
+        [torch.einsum("cts,sc->tc", kernels[:, lags] * causal, x) for kernels, x in zip(channels, v, strict=True)]
+    )
+    return weights, output, channels
 
 
 def _one_sequence(tokens) -> Tensor:
@@ -198,19 +184,21 @@ def _one_sequence(tokens) -> Tensor:
     return ids
 
 
-def _complex(x: Tensor) -> np.ndarray:
-    return x.detach().resolve_conj().cpu().cdouble().numpy()
+def _numpy(x: Tensor) -> np.ndarray:
+    """In double precision."""
+    return x.detach().resolve_conj().cpu().to(torch.promote_types(x.dtype, torch.float64)).numpy()
 
 
 def _lengths(x: np.ndarray) -> np.ndarray:
-    return np.sqrt((x.real**2 + x.imag**2).sum(-1))
+    """‖x‖ over the last axis."""
+    return np.sqrt(sum(np.einsum("...d,...d", part, part) for part in (x.real, x.imag)))
 
 
-def _difference(found: np.ndarray, wanted: np.ndarray) -> float:
-    return float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-300))
+def _difference(ours: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.abs(ours - wanted).max() / max(np.abs(wanted).max(), 1e-300))
 
 
-def _kept(array: np.ndarray) -> np.ndarray:
+def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
 
@@ -218,7 +206,7 @@ def _kept(array: np.ndarray) -> np.ndarray:
 # -- a text in the making ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """A prompt of P tokens and N made ones, and what the model thought of each; read-only arrays.
+    """A prompt of P tokens and N generated ones, with the model's probabilities; read-only arrays.
 
     Attributes
     ----------
@@ -226,9 +214,9 @@ class Generation:
     prompt : int
         P.
     probability : (P+N,)
-        The model's own (temperature 1) for the token that came, NaN for the first, which nothing foretells.
+        The model's own (temperature 1) for each token, NaN for the first, which has nothing before it.
     top, top_probability, top_drawn : (N+1, K)
-        After 0 … N made tokens: the K likeliest next ones, the model's own probabilities, and those drawn from.
+        After 0 … N generated tokens: the K likeliest next ones, the model's own probabilities, and those drawn from.
     entropy : (N+1,)
         Bits, of the model's own distribution.
     """
@@ -243,8 +231,10 @@ class Generation:
 
 
 @torch.no_grad()
-def watch(decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, seed: int = 0, top: int = 8):
-    """Make ``length`` tokens as :func:`idviz.learned.generate` does, by the recurrence, and keep what it saw.
+def watch(
+    decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, seed: int = 0, top: int = 8
+) -> Generation:
+    """Generate ``length`` tokens as :func:`idviz.learned.generate` does, and keep the probabilities behind each.
 
     Parameters
     ----------
@@ -271,13 +261,8 @@ def watch(decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, se
     tokens = ids.tolist()
     probability = [float("nan"), *_of_the_prompt(decoder, ids)]
     for made in range(length + 1):
-        own = logits.double().cpu().softmax(0)
+        own, drawn = _distributions(logits, temperature)
         likely = own.topk(top)
-        if temperature == 0:
-            drawn = torch.zeros_like(own)
-            drawn[logits.argmax()] = 1.0
-        else:
-            drawn = ((logits - logits.max()).double().cpu() / temperature).softmax(0)
         entropy = float(torch.special.entr(own).sum()) / np.log(2)
         rows.append((likely.indices.numpy(), likely.values.numpy(), drawn[likely.indices].numpy(), entropy))
         if made == length:
@@ -287,8 +272,18 @@ def watch(decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, se
         probability.append(float(own[token]))
         logits, state = decoder.step(ids.new_tensor([token]), state)
         logits = logits[0]
-    columns = [_kept(np.array(column)) for column in zip(*rows, strict=True)]
-    return Generation(_kept(np.array(tokens)), len(ids), _kept(np.array(probability)), *columns)
+    columns = [_read_only(np.array(column)) for column in zip(*rows, strict=True)]
+    return Generation(_read_only(np.array(tokens)), len(ids), _read_only(np.array(probability)), *columns)
+
+
+def _distributions(logits: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """The model's own probabilities (V,), and those drawn from at a temperature."""
+    own = logits.double().cpu().softmax(0)
+    if temperature == 0:
+        drawn = torch.zeros_like(own)
+        drawn[logits.argmax()] = 1.0
+        return own, drawn
+    return own, ((logits - logits.max()).double().cpu() / temperature).softmax(0)
 
 
 def _of_the_prompt(decoder: Decoder, ids: Tensor) -> list[float]:

@@ -1,7 +1,7 @@
-"""Recall: which value went with this key, and which string stood there? Two tasks whose every answer is in the input.
+"""Recall: two tasks whose every answer is in the input, key → value pairs and a needle in a haystack.
 
-In both, a label sits on the position whose *next* token is the answer, so the shift is done here, once: compare the
-labels with the logits at the same positions. Everywhere else the label is −100, which ``cross_entropy`` skips.
+A label is the answer that is to be predicted *at* its position, so labels and logits compare position by position,
+without a shift. Everywhere else the label is −100, which ``cross_entropy`` skips.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt, Lt
 from torch import Tensor
 from torch.nn import functional as F
 
+from idviz.lab.validation import Allowed, Count, NotNegative, Whole, settings
 from idviz.learned.checks import as_tokens, whole_number
 
 NO_LABEL = -100
@@ -23,7 +26,7 @@ SPLITS = ("train", "held-out")
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """``tokens`` and ``labels`` (B, T) int64; one label a query, or one a token of a needle."""
+    """``tokens`` and ``labels`` (B, T) int64; one label for each question, or for each token of a needle's number."""
 
     tokens: Tensor
     labels: Tensor
@@ -33,13 +36,19 @@ class Questions:
 
 
 def recall_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy in nats a label: logits (B, T, V), labels (B, T) as they are, without a further shift."""
+    """Mean cross-entropy in nats per label: logits (B, T, V), labels (B, T) at the same positions."""
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=NO_LABEL)
 
 
-@dataclass(frozen=True)
+@settings()
 class RecallTask:
-    """Multi-query associative recall: k₁ v₁ … kₙ vₙ, ``distance`` fillers, then every key once, each before a filler.
+    """Multi-query associative recall: which value went with this key?
+
+    A sequence holds n = ``pairs`` keys, each before its value, then ``distance`` fillers, then every key once more, in
+    another order and each before a filler. With n = 3 and distance 2, a label under the input it belongs to::
+
+        input   k₁ v₁ k₂ v₂ k₃ v₃  f  f k₂  f k₁  f k₃  f
+        label    ·  ·  ·  ·  ·  ·  ·  · v₂  · v₁  · v₃  ·       ·: no label (−100)
 
     Keys are the tokens from 0, values the next ones, fillers the last. Within a sequence no key and no value comes
     twice. A binding (key, value) belongs to one split for good, whatever ``pairs`` and ``distance`` are.
@@ -47,13 +56,13 @@ class RecallTask:
     Attributes
     ----------
     pairs, distance : int
-        n ≥ 1, and how many fillers stand between the last pair and the first query.
+        n ≥ 1, and the number of fillers between the last pair and the first question.
     keys, values, fillers : int
-        How many tokens of each kind there are.
+        Number of tokens of each kind.
     held_out : float
         Share of each key's values that are never bound to it in training.
     split_seed : int
-        Decides which these are.
+        Seed of the choice of these values.
 
     Raises
     ------
@@ -61,19 +70,15 @@ class RecallTask:
         A number out of range; more pairs than keys, or than either split has values for a key.
     """
 
-    pairs: int = 4
-    distance: int = 0
-    keys: int = 64
-    values: int = 64
-    fillers: int = 1
-    held_out: float = 0.25
-    split_seed: int = 0
+    pairs: Count = 4
+    distance: NotNegative = 0
+    keys: Count = 64
+    values: Annotated[Whole, Ge(2)] = 64
+    fillers: Count = 1
+    held_out: Annotated[float, Gt(0), Lt(1), Allowed("between 0 and 1")] = 0.25
+    split_seed: NotNegative = 0
 
     def __post_init__(self):
-        for name, low in (("pairs", 1), ("distance", 0), ("keys", 1), ("values", 2), ("fillers", 1), ("split_seed", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), low))
-        if not 0 < self.held_out < 1:
-            raise ValueError(f"held_out must be between 0 and 1, not {self.held_out!r}")
         kept = self.values - self.held
         for name, room in (("keys", self.keys), ("held-out values a key", self.held), ("training values a key", kept)):
             if self.pairs > room:
@@ -81,7 +86,7 @@ class RecallTask:
 
     @property
     def held(self) -> int:
-        """Values of each key that are held out."""
+        """Number of values held out for each key."""
         return round(self.values * self.held_out)
 
     @property
@@ -90,21 +95,21 @@ class RecallTask:
 
     @property
     def length(self) -> int:
-        """Tokens a sequence."""
+        """Number of tokens in a sequence."""
         return 4 * self.pairs + self.distance
 
     @property
     def chance(self) -> float:
-        """Of guessing among all values."""
+        """Accuracy of guessing among all values."""
         return 1 / self.values
 
     @property
     def chance_among_seen(self) -> float:
-        """Of guessing among the sequence's own values: remembering them without knowing whose they are."""
+        """Accuracy of guessing among the sequence's own values: they are remembered, but not whose they are."""
         return 1 / self.pairs
 
     def bindings(self, split: str) -> np.ndarray:
-        """(keys, values) bool: the bindings that occur in a split; the two splits share none and leave none out."""
+        """(keys, values) bool: the bindings of a split; each binding belongs to exactly one of the two splits."""
         if split not in SPLITS:
             raise ValueError(f"split must be {' or '.join(map(repr, SPLITS))}, not {split!r}")
         order = np.random.default_rng(self.split_seed).random((self.keys, self.values)).argsort(1)
@@ -131,7 +136,7 @@ class RecallTask:
         return Questions(torch.from_numpy(tokens), torch.from_numpy(labels))
 
     def oracle(self, tokens: Tensor) -> Tensor:
-        """A Python dictionary's answers (B, T), from the tokens alone: all right, so every question can be answered."""
+        """A Python dictionary's answers (B, T), from the tokens alone. All are right: every question has its answer."""
         answers = torch.full_like(tokens, NO_LABEL)
         for b, row in enumerate(tokens.tolist()):
             known = {}
@@ -146,9 +151,9 @@ class RecallTask:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """``correct`` of ``asked``, with the accuracies of guessing beside it, and what was asked.
+    """``correct`` answers of ``asked``, the accuracies of guessing, and ``about``: a description of the questions.
 
-    ``chance_among_seen`` is None where there is no choice to make among what was seen.
+    ``chance_among_seen`` is None where nothing that was seen could be mistaken for the answer.
     """
 
     correct: int
@@ -185,14 +190,16 @@ def predict(model, tokens: Tensor, *, batch: int = 64) -> Tensor:
 def recall_accuracy(
     model, task: RecallTask, *, split: str = "held-out", sequences: int = 256, seed: int = 0, batch: int = 64
 ) -> Accuracy:
-    """Share of a model's right answers on fresh sequences of a split, each query counted.
+    """Share of right answers on fresh sequences of a split, every question counted.
 
     Parameters
     ----------
     model : Decoder
         Its vocabulary at least the task's.
     task, split, sequences, seed
-        What is asked; the sequences are the same for a seed.
+        The questions; a seed gives the same sequences again.
+    batch : int
+        Number of sequences that go through the model at once.
 
     Raises
     ------
@@ -201,24 +208,29 @@ def recall_accuracy(
     """
     seed = whole_number("seed", seed, 0)
     questions = task.draw(sequences, np.random.default_rng(seed), split)
-    found, wanted = predict(model, questions.tokens, batch=batch), questions.labels
+    answers, wanted = predict(model, questions.tokens, batch=batch), questions.labels
     asked = wanted != NO_LABEL
     about = {"split": split, "pairs": task.pairs, "distance": task.distance, "sequences": len(wanted), "seed": seed}
-    correct = int((found == wanted)[asked].sum())
+    correct = int((answers == wanted)[asked].sum())
     return Accuracy(correct, int(asked.sum()), task.chance, task.chance_among_seen, about)
 
 
 def recall_table(
     model, task: RecallTask, *, pairs: Sequence[int] = (), distances: Sequence[int] = (), **options
 ) -> list[Accuracy]:
-    """Accuracy on both splits over pairs × distances: the lengths trained on and others, side by side, with chance."""
-    changed = [replace(task, pairs=n, distance=d) for n in pairs or [task.pairs] for d in distances or [task.distance]]
-    return [recall_accuracy(model, other, split=split, **options) for other in changed for split in SPLITS]
+    """Accuracy on both splits for all pairs × distances, those of training and others; options as before."""
+    tasks = [replace(task, pairs=n, distance=d) for n in pairs or [task.pairs] for d in distances or [task.distance]]
+    return [recall_accuracy(model, other, split=split, **options) for other in tasks for split in SPLITS]
 
 
 @dataclass(frozen=True)
 class NeedleTask:
-    """A needle in a haystack: one sentence ending in a number, hidden in real text; at the end, its beginning again.
+    """A needle in a haystack: a sentence that ends in a number, hidden in real text; at the end, its beginning again.
+
+    The labels are the number's tokens, each at the position before it::
+
+        input   hay  …  hay cue 5 8 1 3 7 hay  …  hay cue 5 8 1 3
+        label    ·   ·   ·   ·  · · · · ·  ·   ·   ·   5  8 1 3 7
 
     Attributes
     ----------
@@ -226,12 +238,12 @@ class NeedleTask:
         str -> list of int: the tokenizer. Cue, number and haystack are encoded apart, so that the answer's tokens are
         the same in both places.
     context : int
-        Tokens read in all; the last one is the last but one of the answer.
+        Number of tokens in all; the last is the last but one of the answer.
     depth : float
         0 puts the needle first, 1 right before the question.
     cue : str
     digits : int
-        Of the number, its first not 0.
+        Digits of the number, whose first is not 0.
 
     Raises
     ------
@@ -239,7 +251,7 @@ class NeedleTask:
         A number out of range. When drawing: a context too short for needle and question, a haystack shorter than that.
     """
 
-    encode: Callable[[str], Sequence[int]]
+    encode: Callable[[str], Sequence[int] | np.ndarray]
     context: int
     depth: float = 0.5
     cue: str = "\nThe secret number is "
@@ -255,7 +267,7 @@ class NeedleTask:
 
     @property
     def chance(self) -> float:
-        """Of guessing the whole number."""
+        """Accuracy of guessing the whole number."""
         return 1 / (9 * 10 ** (self.digits - 1))
 
     def draw(self, haystack, sequences: int, generator: np.random.Generator) -> Questions:
@@ -281,7 +293,7 @@ class NeedleTask:
         return Questions(torch.from_numpy(np.stack(rows)), torch.from_numpy(np.stack(labels)))
 
     def oracle(self, tokens: Tensor) -> Tensor:
-        """Copies what followed the cue the first time, (B, T); −100 where the cue's first copy is still being read."""
+        """(B, T): from the end of the cue's second copy on, the tokens that followed its first copy; −100 before."""
         cue, answers = list(self.encode(self.cue)), torch.full_like(tokens, NO_LABEL)
         for b, row in enumerate(tokens.tolist()):
             places = [t + len(cue) for t in range(len(row)) if row[t : t + len(cue)] == cue]
@@ -294,17 +306,17 @@ class NeedleTask:
 def needle_accuracy(
     model, task: NeedleTask, haystack, *, sequences: int = 64, seed: int = 0, batch: int = 8
 ) -> Accuracy:
-    """Share of needles found, all tokens of the number right, each predicted after the true earlier ones."""
+    """Share of needles with all tokens of the number right, each predicted after the true earlier ones."""
     seed = whole_number("seed", seed, 0)
     questions = task.draw(haystack, sequences, np.random.default_rng(seed))
-    found, wanted = predict(model, questions.tokens, batch=batch), questions.labels
+    answers, wanted = predict(model, questions.tokens, batch=batch), questions.labels
     about = {"context": task.context, "depth": task.depth, "digits": task.digits, "cue": task.cue, "seed": seed}
-    return Accuracy(exact_strings(found, wanted), len(wanted), task.chance, None, about)
+    return Accuracy(exact_strings(answers, wanted), len(wanted), task.chance, None, about)
 
 
-def exact_strings(found: Tensor, wanted: Tensor) -> int:
-    """Rows in which every labelled position is right: half a number is no number."""
-    return int(((found == wanted) | (wanted == NO_LABEL)).all(1).sum())
+def exact_strings(answers: Tensor, wanted: Tensor) -> int:
+    """Number of rows in which every labelled position is right: half a number is no number."""
+    return int(((answers == wanted) | (wanted == NO_LABEL)).all(1).sum())
 
 
 def _generator(generator) -> np.random.Generator:

@@ -1,69 +1,77 @@
-"""Recall, trained and measured: one recipe for every mixer, order and Δ range; accuracy against pairs and distance.
+"""Recall studies: one recipe for every mixer, order and Δ range; accuracy against pairs and distance.
 
-A study is one TOML file: ``[task]`` is :class:`~idviz.lab.recall.RecallTask`'s keys with *lists* of ``pairs`` and
-``distance`` that training draws from, ``[evaluation]`` the ones that are asked, ``[training]`` what all variants share.
+A study is one TOML file: ``[task]`` holds the keys of :class:`~idviz.lab.recall.RecallTask`, with *lists* of ``pairs``
+and ``distance`` for training; ``[evaluation]`` holds the lists for evaluation; ``[training]`` and ``[variants.NAME]``
+hold the keys of :class:`RecallTraining`, shared by all variants and changed by one.
 """
 
 from __future__ import annotations
 
 import json
 import time
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le, MinLen
+from pydantic import Strict
 
-from idviz.lab.checkpoint import write_text
+from idviz.lab.files import write_text
+from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.recall import RecallTask, recall_loss, recall_table
 from idviz.lab.runs import commit
 from idviz.lab.study import part_of, recipe
-from idviz.lab.training import NotFinite, learning_rate_factor
-from idviz.learned import Decoder, DecoderConfig, build, parameter_groups
-from idviz.learned.checks import whole_number
+from idviz.lab.training import NotFinite
+from idviz.lab.validation import (
+    Allowed,
+    Count,
+    NotNegative,
+    OneOf,
+    Seeds,
+    Share,
+    Table,
+    Text,
+    Variants,
+    named,
+    read_toml,
+    settings,
+)
+from idviz.learned import MIXERS, Decoder, DecoderConfig, build
 from idviz.learned.presets import meta
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
 
 
-@dataclass(frozen=True)
+@settings()
 class RecallTraining:
     """How a decoder learns the task: sizes, mixer and schedule; the loss is taken at the questions alone.
 
     Raises
     ------
     ValueError
-        A number out of range.
+        An unknown key, a number out of range.
     """
 
-    mixer: str = "interdomain"
-    mixer_options: dict = field(default_factory=dict)
-    dim: int = 64
-    depth: int = 2
-    heads: int = 4
-    feedforward: int = 128
-    batch: int = 64
-    steps: int = 2000
-    warmup: int = 100
-    learning_rate: float = 2e-3
-    final_fraction: float = 0.1
-    weight_decay: float = 0.1
-    clip: float = 1.0
+    mixer: Annotated[str, OneOf(MIXERS)] = "interdomain"
+    mixer_options: Table = field(default_factory=dict)
+    dim: Count = 64
+    depth: Count = 2
+    heads: Count = 4
+    feedforward: Count = 128
+    batch: Count = 64
+    steps: Count = 2000
+    warmup: NotNegative = 100
+    learning_rate: Share = 2e-3
+    final_fraction: Share = 0.1
+    weight_decay: Share = 0.1
+    clip: Annotated[float, Ge(0), Le(1e6)] = 1.0
 
     def __post_init__(self):
-        if not isinstance(self.mixer_options, dict):
-            raise ValueError(f"mixer_options must be a table, not {self.mixer_options!r}")
-        for name in ("dim", "depth", "heads", "feedforward", "batch", "steps"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name)))  # 4e3 is 4000
-        object.__setattr__(self, "warmup", whole_number("warmup", self.warmup, 0))
         if self.warmup > self.steps:
             raise ValueError(f"warmup must be a whole number from 0 to steps = {self.steps}, not {self.warmup}")
-        for name, high in (("learning_rate", 1.0), ("clip", 1e6), ("weight_decay", 1.0), ("final_fraction", 1.0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= high:
-                raise ValueError(f"{name} must be a number from 0 to {high:g}, not {value!r}")
 
     def decoder(self, task: RecallTask) -> DecoderConfig:
         """The decoder for a task's vocabulary."""
@@ -80,18 +88,19 @@ def learn(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Decoder:
-    """A decoder trained on fresh sequences, each batch of one of the tasks; the same for a seed.
+    """Train a decoder on fresh sequences, each batch of one of the tasks; a seed gives the same decoder again.
 
     Parameters
     ----------
     settings : RecallTraining
     tasks : list of RecallTask
-        With one vocabulary; every step draws one of them.
+        All of one vocabulary; every step draws one of them.
     seed : int
-        Of the weights and of the sequences.
+        Seed of the weights and of the sequences.
     progress : callable, optional
+        Called with the steps done and in all, and the loss in nats a label.
     stop : callable
-        Asked after every step; True ends the training there.
+        Called after every step; True ends the training there.
 
     Raises
     ------
@@ -103,14 +112,11 @@ def learn(
     if len({task.vocabulary for task in tasks}) != 1:
         raise ValueError("tasks must be at least one, all of one vocabulary")
     model = build(settings.decoder(tasks[0]), device=device, seed=seed)
-    groups = parameter_groups(model, settings.learning_rate, weight_decay=settings.weight_decay)
-    groups = [group for group in groups if group["params"]]
-    rates = [group["lr"] for group in groups]
-    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95))
+    optimizer = make_optimiser(model, settings.learning_rate, weight_decay=settings.weight_decay)
+    schedule = Schedule(optimizer, settings)
     model.train()
     for step in range(settings.steps):
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * learning_rate_factor(step, settings)
+        schedule.apply(optimizer, step)
         generator = np.random.default_rng([seed, step])
         questions = tasks[generator.integers(len(tasks))].draw(settings.batch, generator).to(model.device)
         loss = recall_loss(model(questions.tokens)[0], questions.labels)
@@ -127,72 +133,85 @@ def learn(
     return model.eval()
 
 
+# -- studies -----------------------------------------------------------------------------------------------------------
+@settings()
+class RecallStudyFile:
+    """The keys of a recall study's TOML file."""
+
+    variants: Variants
+    seeds: Seeds = (0,)
+    task: Table = field(default_factory=dict)
+    training: Table = field(default_factory=dict)
+    evaluation: Table = field(default_factory=dict)
+    title: Text | None = None
+
+
+Pairs = Annotated[tuple[Count, ...], Strict(False), MinLen(1), Allowed("a list of at least one whole number from 1")]
+Distances = Annotated[
+    tuple[NotNegative, ...], Strict(False), MinLen(1), Allowed("a list of at least one whole number from 0")
+]
+
+
+@settings(table="task")
+class Trained:
+    """The lists in ``[task]``, from which training draws."""
+
+    pairs: Pairs = (4,)
+    distance: Distances = (0,)
+
+
+@settings(table="evaluation")
+class Asked:
+    """The table ``[evaluation]``; by default the lists are those of ``[task]``."""
+
+    pairs: Pairs
+    distance: Distances
+    sequences: Count = 256
+
+
 @dataclass(frozen=True)
 class RecallStudy:
-    """Variants × seeds on one task; ``pairs`` and ``distances`` are trained on, those of ``evaluation`` asked."""
+    """Variants × seeds on one task, which training draws with the lists of ``trained``, evaluation with ``asked``."""
 
     name: str
     title: str
     seeds: tuple[int, ...]
     task: RecallTask
-    pairs: tuple[int, ...]
-    distances: tuple[int, ...]
-    asked_pairs: tuple[int, ...]
-    asked_distances: tuple[int, ...]
-    sequences: int
+    trained: Trained
+    asked: Asked
     variants: dict[str, RecallTraining]
 
     def runs(self) -> list[tuple[str, int]]:
-        """(variant, seed), seed by seed."""
+        """(variant, seed), seed by seed, so that a study cut short has compared whole rounds."""
         return [(variant, seed) for seed in self.seeds for variant in self.variants]
 
     def tasks(self) -> list[RecallTask]:
-        """What training draws from."""
-        return [replace(self.task, pairs=n, distance=d) for n in self.pairs for d in self.distances]
+        """The tasks that training draws from."""
+        return [replace(self.task, pairs=n, distance=d) for n in self.trained.pairs for d in self.trained.distance]
 
 
-def load(name: str | Path) -> RecallStudy:
+def load_recall_study(name: str | Path) -> RecallStudy:
     """A recall study from its TOML file.
 
     Raises
     ------
     ValueError
-        The file is missing or no TOML; a key is unknown; a value is out of range.
+        The file is missing or no TOML; a key is unknown or missing; a value is out of range.
     """
     path = recipe(name)
-    try:
-        found = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"study {str(path)!r} is not TOML: {error}") from None
-    _known(path, "", found, ("title", "seeds", "task", "training", "evaluation", "variants"))
-    for table in ("task", "training", "evaluation", "variants"):
-        if not isinstance(found.get(table, {}), dict):
-            raise ValueError(f"study {str(path)!r}: {table} must be a table, not {found[table]!r}")
-    task, evaluation = dict(found.get("task", {})), dict(found.get("evaluation", {}))
-    _known(path, "task.", task, [key.name for key in fields(RecallTask)])
-    _known(path, "evaluation.", evaluation, ("pairs", "distance", "sequences"))
-    try:
-        pairs, distances = _numbers("task.pairs", task.pop("pairs", [4]), 1), task.pop("distance", [0])
-        distances = _numbers("task.distance", distances, 0)
-        asked = _numbers("evaluation.pairs", evaluation.get("pairs", [*pairs]), 1)
-        far = _numbers("evaluation.distance", evaluation.get("distance", [*distances]), 0)
-        seeds = _numbers("seeds", found.get("seeds", [0]), 0)
-        if len(set(seeds)) < len(seeds):
-            raise ValueError(f"seeds must be a list of at least one, no two the same, not {list(seeds)}")
-        sequences = whole_number("evaluation.sequences", evaluation.get("sequences", 256))
-        base = RecallTask(**task, pairs=max(*pairs, *asked), distance=0)  # the largest: whether it fits
-        variants = {}
-        for variant, changes in found.get("variants", {}).items():
-            values = {**found.get("training", {}), **changes}
-            _known(path, f"variants.{variant}.", values, [key.name for key in fields(RecallTraining)])
-            variants[variant] = RecallTraining(**values)
-            meta(variants[variant].decoder(base))  # checks the mixer's options before hours of training
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"study {str(path)!r}: {error}") from None
-    if not variants:
-        raise ValueError(f"study {str(path)!r} needs at least one [variants.NAME]")
-    title = str(found.get("title", path.stem))
-    return RecallStudy(path.stem, title, seeds, base, pairs, distances, asked, far, sequences, variants)
+    values, variants = read_toml(path, "study"), {}
+    with named(f"study {str(path)!r}"):
+        file = RecallStudyFile(**values)
+        trained = Trained(**{key: file.task[key] for key in ("pairs", "distance") if key in file.task})
+        asked = Asked(**{"pairs": trained.pairs, "distance": trained.distance, **file.evaluation})
+        with named("task"):
+            largest = {"pairs": max(*trained.pairs, *asked.pairs), "distance": 0}
+            task = RecallTask(**file.task | largest)
+        for variant, changes in file.variants.items():
+            with named(variant):
+                variants[variant] = RecallTraining(**file.training | changes)
+                meta(variants[variant].decoder(task))  # checks the mixer's options before hours of training
+    return RecallStudy(path.stem, file.title or path.stem, file.seeds, task, trained, asked, variants)
 
 
 def run(
@@ -203,7 +222,7 @@ def run(
     device="cpu",
     progress: Callable[[str], Progress | None] = lambda name: None,
 ) -> None:
-    """Train and ask a share of the runs; each leaves ``folder/VARIANT-SEED.json`` and is not run twice.
+    """Train and evaluate a share of the runs; each leaves ``folder/VARIANT-SEED.json`` and is not run twice.
 
     Raises
     ------
@@ -220,8 +239,8 @@ def run(
         began = time.perf_counter()
         model = learn(settings, study.tasks(), seed=seed, device=device, progress=progress(f"{variant}, seed {seed}"))
         seconds = time.perf_counter() - began
-        options = {"distances": study.asked_distances, "sequences": study.sequences, "seed": seed}
-        table = recall_table(model, study.task, pairs=study.asked_pairs, **options)
+        options = {"distances": study.asked.distance, "sequences": study.asked.sequences, "seed": seed}
+        table = recall_table(model, study.task, pairs=study.asked.pairs, **options)
         row = {
             "variant": variant,
             "seed": seed,
@@ -249,35 +268,22 @@ def collect(study: RecallStudy, folder: str | Path) -> dict:
 
 
 def _task(study: RecallStudy) -> dict:
-    found = {key.name: getattr(study.task, key.name) for key in fields(RecallTask)}
-    return found | {"pairs": [*study.pairs], "distance": [*study.distances]}
+    return asdict(study.task) | {"pairs": [*study.trained.pairs], "distance": [*study.trained.distance]}
 
 
 def _settings(study: RecallStudy, variant: str) -> dict:
-    found = {key.name: getattr(study.variants[variant], key.name) for key in fields(RecallTraining)}
-    return json.loads(json.dumps(found))
+    return json.loads(json.dumps(asdict(study.variants[variant])))
 
 
 def _kept(file: Path, study: RecallStudy, variant: str) -> dict:
+    """A run's row from its file. ``ValueError`` where it is damaged or of another configuration."""
     try:
         row = json.loads(file.read_text("utf-8"))
         same = row["settings"] == _settings(study, variant) and row.get("task", _task(study)) == _task(study)
         asked = {(answer["pairs"], answer["distance"], answer["sequences"]) for answer in row["answers"]}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"file {str(file)!r} is damaged: {error!r}") from None
-    wanted = {(n, d, study.sequences) for n in study.asked_pairs for d in study.asked_distances}
+    wanted = {(n, d, study.asked.sequences) for n in study.asked.pairs for d in study.asked.distance}
     if not same or asked != wanted:
         raise ValueError(f"file {str(file)!r} holds a run of another configuration; name another folder")
     return row
-
-
-def _numbers(name: str, values, low: int) -> tuple[int, ...]:
-    if not isinstance(values, list) or not values:
-        raise ValueError(f"{name} must be a list of at least one whole number, not {values!r}")
-    return tuple(whole_number(name, value, low) for value in values)
-
-
-def _known(path: Path, prefix: str, found: dict, known) -> None:
-    for key in found:
-        if key not in known:
-            raise ValueError(f"study {str(path)!r}: unknown key {prefix}{key}; known: {', '.join(known)}")

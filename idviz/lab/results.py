@@ -1,4 +1,4 @@
-"""Measured results as JSON: written by commands alone, with how they were measured; read by app, notebooks, README."""
+"""Result files: JSON that a command wrote, with how it was measured. Reading one needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from importlib.metadata import version
 from pathlib import Path
 
 from idviz.folders import RESULTS
+from idviz.lab.files import write_text
 
-FOLDER = RESULTS
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
 _FORMAT = 1
 
 
-def read(name: str, folder: str | Path = FOLDER) -> dict:
-    """A result by its name; the caller must not change it.
+def read_result(name: str, folder: str | Path = RESULTS) -> dict:
+    """The result ``name`` (one of ``NAMES``) from a folder.
 
     Raises
     ------
     ValueError
-        An unknown name, a file that is missing, or no result's JSON.
+        An unknown name; a file that is missing or holds no result.
     """
     if name not in NAMES:
         raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
-    return load(Path(folder) / f"{name}.json")
+    return load_result(Path(folder) / f"{name}.json")
 
 
-def load(file: str | Path) -> dict:
-    """A result by its file. Raises ``ValueError`` where it is missing or no result's JSON."""
+def load_result(file: str | Path) -> dict:
+    """The result in a file. Raises ``ValueError`` where the file is missing or holds no result."""
     try:
-        found = json.loads(Path(file).read_text("utf-8"))
-        if found["format"] != _FORMAT:
-            raise ValueError(f"format {found['format']!r}, this idviz reads {_FORMAT}")
+        body = json.loads(Path(file).read_text("utf-8"))
+        if body["format"] != _FORMAT:
+            raise ValueError(f"format {body['format']!r}, this idviz reads {_FORMAT}")
     except OSError as error:
         raise ValueError(f"result {str(file)!r} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"result {str(file)!r} is damaged: {error!r}") from None
-    return found
+    return body
 
 
 def measured(device="cpu") -> dict:
-    """When and on what: date, commit, kind of machine, threads, versions. No name of a machine or of a person."""
-    import torch  # reading needs none of this
+    """When and on what a result is measured: date, commit, kind of machine, threads, versions; no names of machines."""
+    import torch  # only writing needs it
 
     from idviz.lab.runs import commit
 
@@ -62,7 +62,7 @@ def measured(device="cpu") -> dict:
 
 
 def command_line() -> str:
-    """The command that this process was started with, as a person would type it."""
+    """The command line of this process, as a person would type it."""
     return shlex.join(["idviz", *map(_without_folders, sys.argv[1:])])
 
 
@@ -72,19 +72,17 @@ def _without_folders(word: str) -> str:
 
 
 def write(file: str | Path, body: dict, *, made_by: str | None = None, device="cpu") -> None:
-    """Write a result whole or not at all, with the command that made it and :func:`measured`.
+    """Write a result, with the command that made it and :func:`measured`. A write that fails leaves the old file.
 
     Raises
     ------
     ValueError
-        The folder cannot be written to.
+        The folder cannot be written to; a number is not finite.
     """
-    from idviz.lab.checkpoint import write_text
-
     file = Path(file)
-    whole = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}
+    content = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(file, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(file, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     except OSError as error:
         raise ValueError(f"result {str(file)!r} cannot be written: {error.strerror}") from None

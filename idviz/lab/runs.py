@@ -1,4 +1,4 @@
-"""What a run reads and leaves: its tokens, and the files in its folder beside the checkpoints."""
+"""A run's tokens, and the files in its folder beside the checkpoints."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ import numpy as np
 import torch
 
 from idviz.lab import corpus
-from idviz.lab.checkpoint import write_text
 from idviz.lab.config import TrainingConfig
+from idviz.lab.files import write_text
 from idviz.lab.streaming import Stream
 from idviz.lab.tokenizer import Tokenizer
 
 CONFIG, RUN, TOKENIZER = "config.toml", "run.json", "tokenizer.json"
 METRICS, CHECKPOINTS = "metrics.jsonl", "checkpoints"
-KEPT = 20_000_000  # characters; the tokens of a text that is no longer than this stay in memory for the next run
+KEPT = 20_000_000  # characters; the tokens of a text up to this long stay in memory for the next run
 
 
 @dataclass(frozen=True)
 class Data:
-    """Tokens to train on and held out, (N,) int64 each, and the tokenizer that made them; all of it in memory.
+    """Tokens to train on and held out, (N,) int64 each, in memory, and the tokenizer that made them.
 
-    What training asks of it, and of a :class:`~idviz.lab.streaming.Stream`: ``batch(step)``, and a ``place`` in the
-    data to come back to, which here is nothing.
+    Like a :class:`~idviz.lab.streaming.Stream` it gives training a ``batch(step)`` and a ``place`` in the data to come
+    back to, which is empty here.
     """
 
     training: np.ndarray
@@ -39,7 +39,7 @@ class Data:
     settings: TrainingConfig
 
     def batch(self, step: int) -> np.ndarray:
-        """(batch, tokens + 1) windows of a step."""
+        """(batch, tokens + 1) windows of a step, as :func:`batch` draws them."""
         return batch(self.training, self.settings.seed, step, self.settings.batch, self.settings.tokens)
 
     def place(self) -> dict[str, int]:
@@ -54,18 +54,18 @@ class Data:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the tokens: a run goes on with the text it began with, or not at all."""
+        """SHA-256 of the tokens: a run is continued only with the text it began with."""
         return hashlib.sha256(self.training.tobytes() + b"|" + self.validation.tobytes()).hexdigest()
 
 
 def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> np.ndarray:
-    """(size, length + 1) windows at random places: the inputs, and one token on the targets. Of (seed, step) alone."""
+    """(size, length + 1) windows at random places, inputs and one token more, from (seed, step) alone."""
     starts = np.random.default_rng([seed, step]).integers(0, len(tokens) - length, size)
     return tokens[starts[:, None] + np.arange(length + 1)]
 
 
 def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data | Stream:
-    """Text, split, tokenized; the tokenizer is loaded from a file, or trained on the training part only.
+    """Read, split and tokenize a text; the tokenizer is loaded from a file, or trained on the training part only.
 
     Raises
     ------
@@ -82,15 +82,15 @@ def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data |
     kept = sum(map(len, (*texts[0], *texts[1]))) <= KEPT  # a study asks for the same again and again
     learn, encode = (_learned, _encoded) if kept else (_learned.__wrapped__, _encoded.__wrapped__)
     words = Tokenizer.load(source) if source else learn(texts[0], settings.vocabulary)
-    parts = [encode(words, part).copy() for part in texts]
-    if len(parts[0]) < settings.tokens + 1:
+    tokens, held_out = (encode(words, part).copy() for part in texts)
+    if len(tokens) < settings.tokens + 1:
         raise ValueError(
-            f"text {settings.text!r}: the training part has {len(parts[0])} tokens; windows of tokens = "
+            f"text {settings.text!r}: the training part has {len(tokens)} tokens; windows of tokens = "
             f"{settings.tokens} need at least {settings.tokens + 1}"
         )
-    if len(parts[1]) < 2:
-        raise ValueError(f"text {settings.text!r}: the held-out part has {len(parts[1])} tokens; at least 2 are needed")
-    return Data(*parts, words, settings)
+    if len(held_out) < 2:
+        raise ValueError(f"text {settings.text!r}: the held-out part has {len(held_out)} tokens; at least 2 are needed")
+    return Data(tokens, held_out, words, settings)
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +104,7 @@ def _encoded(words: Tokenizer, texts: tuple[str, ...]) -> np.ndarray:
 
 
 class Metrics:
-    """One JSON object a line; on resuming, what was measured after the checkpoint is measured again."""
+    """A file with one JSON object in each line; on resuming, lines of later steps than the checkpoint's go."""
 
     def __init__(self, path: Path, step: int):
         self.path = path
@@ -123,7 +123,7 @@ class Metrics:
 
 
 def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: torch.device, processes: int) -> None:
-    """Write tokenizer.json, and run.json: what the run is made of, down to commit and versions."""
+    """Write tokenizer.json, and run.json: configuration, commit, versions, device, text."""
     data.tokenizer.save(folder / TOKENIZER)
     about = {
         "config": settings.to_dict(),
@@ -143,9 +143,9 @@ def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: t
 
 
 def commit() -> str:
-    """Of the source, "-dirty" where the package's code has changes since; "unknown" for an installed package.
+    """The source's commit, with "-dirty" if the package's code has changed since; "unknown" if idviz is installed.
 
-    Bundled models and results are no code: they change while they are made.
+    Changes of bundled models and results do not count: they change while they are made.
     """
     here = Path(__file__).parents[1]
     if "site-packages" in here.parts:  # installed: a repository around it is not ours

@@ -1,95 +1,41 @@
-"""Text larger than memory, read as a stream by ``datasets``: a hub's data set, parquet or JSON-lines files.
+"""Text larger than memory, read as a stream by ``datasets``: a data set on the hub, parquet or JSON-lines files.
 
-The first documents are held out; training skips them. Then a block of documents at a time is tokenized, each followed
-by an empty line, and cut into windows; the block's windows are shuffled with (seed, epoch, block), and when they are
-used up the next block is read. So the batch of a step depends on (seed, step) alone, whatever the number of processes:
-each reads the same stream and takes rows of its own from every batch.
+The first documents are held out; training skips them. Then one block of documents after another is tokenized, each
+document followed by an empty line, and cut into windows, which are shuffled with (seed, epoch, block). So the batch of
+a step depends on (seed, step) alone, whatever the number of processes: each reads the same stream and takes its own
+rows from every batch.
 """
 
 from __future__ import annotations
 
-import difflib
 import glob
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from itertools import count, islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from idviz.exact.checks import whole_number
+from idviz.lab.config import StreamOptions, TrainingConfig
 from idviz.lab.corpus import HUB
 from idviz.lab.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from idviz.lab.config import TrainingConfig
+from idviz.needs import needed
 
 END = "\n\n"  # after every document; the tokenizer has no special tokens that could mark an end
 
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """The table ``[stream]`` of a training configuration.
-
-    Attributes
-    ----------
-    column : str
-        Where the text is.
-    config, split, revision : str
-        Of a hub's data set; a revision (a commit, a tag) pins what may change there.
-    held_out : int
-        The first so many documents are for validation.
-    tokenizer_documents : int
-        The tokenizer is trained on the first so many documents of the training part.
-    block : int
-        Documents that are tokenized and shuffled together; as many are held in memory.
-
-    Raises
-    ------
-    ValueError
-        A value of a wrong type or out of range.
-    """
-
-    column: str = "text"
-    config: str | None = None
-    split: str = "train"
-    revision: str | None = None
-    held_out: int = 200
-    tokenizer_documents: int = 20_000
-    block: int = 2048
-
-    def __post_init__(self):
-        for key in fields(self):
-            name, value = f"stream.{key.name}", getattr(self, key.name)
-            if isinstance(key.default, int):
-                object.__setattr__(self, key.name, whole_number(name, value, 1))  # 2e3 is 2000
-            elif value != key.default and not (isinstance(value, str) and value.strip()):
-                raise ValueError(f"{name} must be a text that is not empty, not {value!r}")
-
-    @classmethod
-    def of(cls, table: dict) -> StreamOptions:
-        """From a table as it is in a file. Raises ``ValueError`` for an unknown key, too."""
-        known = [key.name for key in fields(cls)]
-        for name, value in table.items():
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ValueError(f"stream: unknown key {name!r} (value {value!r}){hint} Known: {', '.join(known)}")
-        return cls(**table)
-
-
 class Stream:
-    """Batches of windows from a stream of documents, and the held-out tokens; the place in it is four numbers.
+    """Batches of windows from a stream of documents, and the held-out tokens; a place in it is four numbers.
 
     Attributes
     ----------
     validation : (N,) int64 array
     tokenizer : Tokenizer
     training_tokens : None
-        Nobody has counted them.
+        They are not counted.
     fingerprint : str
-        SHA-256 of the options, the held-out tokens and the first block's windows: later documents are not looked at.
+        SHA-256 of the options, the held-out tokens and the first block's windows; later documents are not read for it.
 
     Raises
     ------
@@ -120,18 +66,18 @@ class Stream:
 
     # -- the place ----------------------------------------------------------------------------------------------------
     def place(self) -> dict[str, int]:
-        """Where the next batch begins: its step, the epoch, the block, and how many of its windows are used up."""
+        """Where the next batch begins: its step, epoch, block, and the number of windows of the block already used."""
         return {"step": self._step, "epoch": self._epoch, "block": self._block, "used": self._used}
 
     def seek(self, place: dict[str, int]) -> None:
-        """Go to a :meth:`place`; to the start for an empty one. Documents before it are read, but not tokenized."""
+        """Go to a :meth:`place`, or to the start if it is empty. Documents before it are read, but not tokenized."""
         self._step, self._epoch, block = (place.get(name, 0) for name in ("step", "epoch", "block"))
         self._open(block)
         self._next_block()
         self._used = place.get("used", 0)
 
     def batch(self, step: int) -> np.ndarray:
-        """(batch, tokens + 1) windows of a step; steps in between are passed over, an earlier one starts anew."""
+        """(batch, tokens + 1) windows of a step. Steps in between are skipped; an earlier one restarts the stream."""
         if step < self._step:
             self.seek({})
         while True:
@@ -152,11 +98,11 @@ class Stream:
         return np.concatenate(parts)
 
     def _open(self, block: int) -> None:
-        self._block = block - 1  # the one before the next
+        self._block = block - 1  # _next_block adds one
         self._training = self._texts(self._options.held_out + block * self._options.block)
 
     def _next_block(self) -> None:
-        """Read on to the next block that fills a window, over the end of the data into another epoch."""
+        """Read the next block that fills a window; at the end of the data another epoch begins."""
         length = self._settings.tokens
         while True:
             documents = list(islice(self._training, self._options.block))
@@ -184,7 +130,7 @@ class Stream:
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def _texts(self, skip: int) -> Iterator[str]:
-        """The documents from one on; an empty text where the column has none."""
+        """The documents after the first ``skip``; an empty text where the column has none."""
         text, column = self._settings.text, self._options.column
         rows = iter(self._rows.skip(skip))
         for number in count(skip):
@@ -194,34 +140,32 @@ class Stream:
                 return
             except Exception as error:  # whatever the files' readers and the network raise
                 raise _unreadable(text, error) from error
-            found = row.get(column)
-            if not isinstance(found, str | None):
+            cell = row.get(column)
+            if not isinstance(cell, str | None):
                 raise ValueError(
-                    f"text {text!r}: column {column!r} must hold text, not {type(found).__name__} (document {number})"
+                    f"text {text!r}: column {column!r} must hold text, not {type(cell).__name__} (document {number})"
                 )
-            yield (found or "").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+            yield (cell or "").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
 
 
 def open_rows(text: str, options: StreamOptions):
-    """The rows of a data set, an ``IterableDataset`` of which only the first has been read.
+    """The rows of a data set as an ``IterableDataset``; only the first is read here, to check it.
 
     Raises
     ------
     ValueError
         As :class:`Stream`.
     """
-    try:
-        import datasets
-    except ModuleNotFoundError as error:
-        if error.name != "datasets":
-            raise
-        raise ValueError(
-            f"text {text!r} needs the package datasets: pip install -c constraints.txt 'idviz[scale]'"
-        ) from None
+    datasets = needed("datasets", f"text {text!r}")
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # it would tell the hub even about files of one's own
     if text.startswith(HUB):
         name = text.removeprefix(HUB)
-        where = {"path": name, "name": options.config, "split": options.split, "revision": options.revision}
+        where: dict[str, Any] = {
+            "path": name,
+            "name": options.config,
+            "split": options.split,
+            "revision": options.revision,
+        }
     else:
         files = sorted(glob.glob(text, recursive=True))
         if not files:

@@ -1,38 +1,38 @@
-"""A study: the same recipe for every variant, over several seeds, and the table that comes of it.
+"""A study: one recipe, several variants of it, several seeds each, and the table of their scores.
 
-A study is one TOML file: ``[training]`` holds the keys that all runs share, ``[variants.NAME]`` what one changes, and
-``seeds`` how often each is trained. Runs that are there already are gone on with, or left as they are.
+A study is one TOML file: ``[training]`` holds the keys that all runs share, ``[variants.NAME]`` the keys that one
+variant changes, and ``seeds`` the seeds that each is trained with. Stopped runs are continued, finished ones are kept.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from idviz.lab import checkpoint, config, runs, training
-from idviz.lab.config import TrainingConfig
-from idviz.lab.perplexity import in_units, score
+from idviz.lab import runs, training
+from idviz.lab.config import TrainingConfig, load_config, relative_to
+from idviz.lab.scoring import finished, score_run
+from idviz.lab.studies import summary
+from idviz.lab.validation import Seeds, Table, Text, Variants, named, read_toml, settings
 
 RECIPES = Path(__file__).parent / "recipes"
-_KEYS = ("title", "seeds", "training", "variants")
+
+
+@settings()
+class StudyFile:
+    """The keys of a study's TOML file."""
+
+    seeds: Seeds
+    training: Table
+    variants: Variants
+    title: Text | None = None
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is compared. ``variants``: name -> training configuration with seed 0; the first is what others differ from.
-
-    Attributes
-    ----------
-    name, title : str
-    seeds : tuple of int
-    variants : dict
-    """
+    """Variants to compare, by name, each a training configuration with seed 0; the others differ from the first."""
 
     name: str
     title: str
@@ -44,8 +44,8 @@ class Study:
         return [(variant, seed) for seed in self.seeds for variant in self.variants]
 
     def settings(self, variant: str, seed: int) -> TrainingConfig:
-        """One run's configuration."""
-        return TrainingConfig(**self.variants[variant].to_dict() | {"seed": seed})
+        """The configuration of one run."""
+        return replace(self.variants[variant], seed=seed)
 
 
 def recipe(name: str | Path) -> Path:
@@ -66,7 +66,7 @@ def recipe(name: str | Path) -> Path:
     raise ValueError(f"config {str(name)!r} {wrong}; give a TOML file, or one of {', '.join(carried)}")
 
 
-def load(name: str | Path) -> Study:
+def load_study(name: str | Path) -> Study:
     """A study from its TOML file, every variant's configuration checked.
 
     Raises
@@ -75,44 +75,31 @@ def load(name: str | Path) -> Study:
         The file is missing or no TOML; a key is unknown or missing; a variant's value is out of range.
     """
     path = recipe(name)
-    try:
-        found = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"study {str(path)!r} is not TOML: {error}") from None
-    for key in found:
-        if key not in _KEYS:
-            raise ValueError(f"study {str(path)!r}: unknown key {key!r}; known: {', '.join(_KEYS)}")
-    seeds, shared, variants = (found.get(key) for key in _KEYS[1:])
-    if not isinstance(seeds, list) or not seeds or len({*map(repr, seeds)}) < len(seeds):
-        raise ValueError(f"study {str(path)!r}: seeds must be a list of at least one, no two the same, not {seeds!r}")
-    if not isinstance(shared, dict) or not isinstance(variants, dict) or not variants:
-        raise ValueError(f"study {str(path)!r} needs a table [training] and at least one [variants.NAME]")
-    known = [key.name for key in fields(TrainingConfig)]
-    settings = {}
-    for variant, changes in variants.items():
-        if not isinstance(changes, dict):
-            raise ValueError(f"study {str(path)!r}: variants.{variant} must be a table, not {changes!r}")
-        values = {**shared, **changes}
-        options = shared.get("mixer_options", {}), changes.get("mixer_options", {})
-        if all(isinstance(option, dict) for option in options):
-            values["mixer_options"] = options[0] | options[1]
-        for key in values:
-            if key not in known or key == "seed":
-                raise ValueError(
-                    f"study {str(path)!r}: {variant} has the unknown key {key!r}; known: {', '.join(known)}"
-                )
-        config.relative_to(values, path.parent)
-        try:
-            settings[variant] = TrainingConfig(**values)
-            for seed in seeds:
-                TrainingConfig(**values, seed=seed)
-        except ValueError as error:
-            raise ValueError(f"study {str(path)!r}: {variant}: {error}") from None
-    return Study(path.stem, str(found.get("title", path.stem)), tuple(seeds), settings)
+    values, variants = read_toml(path, "study"), {}
+    with named(f"study {str(path)!r}"):
+        file = StudyFile(**values)
+        for variant, changes in file.variants.items():
+            with named(variant):
+                variants[variant] = _variant(file.training, changes, path.parent)
+                for seed in file.seeds:
+                    replace(variants[variant], seed=seed)  # checks it
+    return Study(path.stem, file.title or path.stem, file.seeds, variants)
+
+
+def _variant(shared: dict[str, Any], changes: dict[str, Any], folder: Path) -> TrainingConfig:
+    """The configuration of one variant; its ``mixer_options`` are added to the shared ones."""
+    values = {**shared, **changes}
+    options = shared.get("mixer_options", {}), changes.get("mixer_options", {})
+    if all(isinstance(option, dict) for option in options):
+        values["mixer_options"] = options[0] | options[1]
+    if "seed" in values:
+        raise ValueError(f"unknown key 'seed' (value {values['seed']!r}); a study has seeds, beside its tables")
+    relative_to(values, folder)
+    return TrainingConfig(**values)
 
 
 def part_of(runs: list, part: tuple[int, int]) -> list:
-    """Every ``of``-th run from the ``number``-th on: one share of the work for each of several machines."""
+    """Part ``number`` of ``of``: every ``of``-th run from the ``number``-th on, a share of the work for one machine."""
     number, of = part
     if not 1 <= number <= of:
         raise ValueError(f"part must be from 1/{of} to {of}/{of}, not {number}/{of}")
@@ -133,8 +120,8 @@ def train(
     for variant, seed in part_of(study.runs(), part):
         settings, where = study.settings(variant, seed), folder / f"{variant}-{seed}"
         if not (where / runs.CONFIG).is_file():
-            outcome = training.train(_on(settings, device), where, quiet=quiet)
-        elif _differ(config.load(where / runs.CONFIG), settings):
+            outcome = training.train(replace(settings, device=device or settings.device), where, quiet=quiet)
+        elif _differ(load_config(where / runs.CONFIG), settings):
             raise ValueError(f"folder {str(where)!r} holds a run of another configuration; name another folder")
         elif not finished(where):
             outcome = training.resume(where, device=device, quiet=quiet)
@@ -145,14 +132,8 @@ def train(
     return True
 
 
-def finished(folder: Path) -> bool:
-    """Whether the last step's checkpoint is there."""
-    newest = checkpoint.latest(folder / runs.CHECKPOINTS)
-    return newest is not None and newest.name == f"step-{config.load(folder / runs.CONFIG).steps:08d}"
-
-
 def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callable[[str], None] | None = None) -> dict:
-    """Score every run on all of the held-out text, windows as long as in training: rows, and a summary, for JSON.
+    """Rows and summary of a study, for JSON; runs that have no score yet are scored.
 
     Raises
     ------
@@ -167,7 +148,7 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
     for variant, seed in study.runs():
         if progress is not None:
             progress(f"{variant}, seed {seed}")
-        rows.append({"variant": variant, "seed": seed, **measure(folder / f"{variant}-{seed}", device=device)})
+        rows.append({"variant": variant, "seed": seed, **score_run(folder / f"{variant}-{seed}", device=device)})
         if rows[-1]["text_sha256"] != rows[0]["text_sha256"]:
             raise ValueError(
                 f"runs of another text: {variant}-{seed} in {str(folder)!r} was not trained on the text of "
@@ -176,75 +157,8 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
     return {"study": study.name, "title": study.title, "rows": rows, "summary": summary(rows)}
 
 
-def measure(folder: Path, *, device="cpu") -> dict:
-    """One run's row: what it was, what it cost, and its loss on the held-out text."""
-    settings = config.load(folder / runs.CONFIG)
-    about = json.loads((folder / runs.RUN).read_text("utf-8"))
-    data = runs.load_data(settings, folder / runs.TOKENIZER)
-    newest = checkpoint.latest(folder / runs.CHECKPOINTS)
-    if data.fingerprint != about["text_sha256"]:
-        raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
-    model = checkpoint.decoder(newest, device=device)
-    found = score(model, data.validation, min(settings.tokens, len(data.validation) - 1))
-    text = data.tokenizer.decode(data.validation[1:])
-    size = data.tokenizer.count_bytes(data.validation[1:])
-    units = in_units(found.nats, tokens=found.targets, words=len(text.split()) or None, bytes=size)
-    metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]
-    speeds = [line["tokens_per_second"] for line in metrics]
-    return {
-        "mixer": settings.mixer,
-        "mixer_options": settings.to_dict()["mixer_options"],
-        "parameters": model.parameter_count(),
-        "state_per_layer": model.blocks[0].mixer.state_size(settings.tokens),
-        "trained_at": settings.tokens,
-        "steps": settings.steps,
-        "tokens_seen": metrics[-1]["tokens_seen"],
-        "loss": found.loss,
-        "interval": list(found.interval()) if found.windows >= 2 else None,
-        "targets": found.targets,
-        **{name.replace(" ", "_"): value for name, value in units.items() if name != "nats per token"},
-        "history": [[line["tokens_seen"], line["validation_loss"]] for line in metrics if "validation_loss" in line],
-        "training_tokens_per_second": float(np.median(speeds)),
-        "commit": about["commit"],
-        "device": about["device"],
-        "versions": about["versions"],
-        "text_sha256": about["text_sha256"],
-    }
-
-
-def summary(rows: list[dict]) -> dict[str, dict]:
-    """Mean and spread over seeds of each variant's loss, and of its difference from the first, seed by seed."""
-    found, first = {}, rows[0]["variant"]
-    losses = {name: {r["seed"]: r["loss"] for r in group} for name, group in _by_variant(rows)}
-    for name, by_seed in losses.items():
-        values = np.array([*by_seed.values()])
-        against = np.array([loss - losses[first][seed] for seed, loss in by_seed.items()])
-        found[name] = {
-            "seeds": sorted(by_seed),
-            "loss": math.fsum(values) / values.size,
-            "spread": spread(values),
-            "perplexity": math.exp(math.fsum(values) / values.size),
-            "difference": math.fsum(against) / against.size,
-            "difference_spread": spread(against),
-        }
-    return found
-
-
-def spread(values: np.ndarray) -> float | None:
-    """Standard deviation over seeds (n − 1); None for one seed, which has none."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def _by_variant(rows):
-    names = list(dict.fromkeys(row["variant"] for row in rows))
-    return [(name, [row for row in rows if row["variant"] == name]) for name in names]
-
-
-def _on(settings: TrainingConfig, device: str | None) -> TrainingConfig:
-    return settings if device is None else TrainingConfig(**settings.to_dict() | {"device": device})
-
-
 def _differ(a: TrainingConfig, b: TrainingConfig) -> bool:
-    free = {"device", "save_every", "text", "tokenizer"}  # where, not what; the text has a fingerprint of its own
+    """Whether they train different models: neither place nor device counts, and the text has its own fingerprint."""
+    free = {"device", "save_every", "text", "tokenizer"}
     one, other = ({k: v for k, v in settings.to_dict().items() if k not in free} for settings in (a, b))
     return one != other

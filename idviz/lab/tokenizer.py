@@ -1,8 +1,7 @@
-"""Byte-level byte-pair encoding by the ``tokenizers`` library: every text has tokens, and they give it back."""
+"""Byte-level byte-pair encoding by the ``tokenizers`` library: tokens for every text, and the text back from them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,20 +11,21 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from idviz.exact.checks import whole_number
+from idviz.lab.files import write_text
 
 BYTES = 256
 
 
 @lru_cache(maxsize=1)
 def _alphabet() -> dict[str, int]:
-    """The letters that stand for the bytes in a byte-level vocabulary: bytes that print stand for themselves."""
+    """The letters that stand for bytes in a byte-level vocabulary; printable bytes stand for themselves."""
     prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(BYTES) if byte not in prints]
     return {chr(byte): byte for byte in prints} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
 
 
 class Tokenizer:
-    """Text to tokens and back; ``vocabulary`` is how many there are. Made by :meth:`train` or :meth:`load`."""
+    """Text to tokens and back, with ``vocabulary`` different tokens. Made by :meth:`train` or :meth:`load`."""
 
     def __init__(self, inner: tokenizers.Tokenizer):
         self._inner = inner
@@ -38,7 +38,7 @@ class Tokenizer:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int = 1024) -> Tokenizer:
-        """The 256 bytes, then merges of the commonest pairs; fewer than asked for where the text has no more pairs.
+        """Learn a vocabulary: the 256 bytes, then merges of the commonest pairs, as long as the text has any.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """From one JSON file. Raises ``ValueError`` where it is missing, or no byte-level tokenizer."""
+        """Read one JSON file. Raises ``ValueError`` where it is missing, or no byte-level tokenizer."""
         try:
             text = Path(path).read_text("utf-8")
             inner = tokenizers.Tokenizer.from_str(text)
@@ -74,18 +74,15 @@ class Tokenizer:
         return cls(inner)
 
     def save(self, path: str | Path) -> None:
-        """As one JSON file, written whole or not at all."""
-        path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        unfinished.write_text(self._inner.to_str(pretty=True), "utf-8")
-        unfinished.replace(path)
+        """Write one JSON file, whole or not at all."""
+        write_text(Path(path), self._inner.to_str(pretty=True))
 
     @property
     def vocabulary(self) -> int:
         return self._inner.get_vocab_size()
 
     def encode(self, text: str) -> np.ndarray:
-        """(N,) int64 tokens. Raises ``ValueError`` for what is no text, or has half a surrogate pair in it."""
+        """(N,) int64 tokens. Raises ``ValueError`` for anything but text, and for text with half a surrogate pair."""
         if not isinstance(text, str):
             raise ValueError(f"text must be a string, not {type(text).__name__}")
         try:
@@ -95,9 +92,9 @@ class Tokenizer:
         return np.array(self._inner.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def encode_all(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """:meth:`encode` of each of them, on all cores; texts from a file of any kind are UTF-8 already."""
-        found = self._inner.encode_batch(list(texts), add_special_tokens=False)
-        return [np.array(encoding.ids, dtype=np.int64) for encoding in found]
+        """:meth:`encode` for many texts, on all cores, without its checks: texts from files are UTF-8 already."""
+        encodings = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
 
     def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
         """The text; a broken UTF-8 character at an edge becomes U+FFFD. Raises ``ValueError`` for unknown tokens."""
@@ -108,11 +105,11 @@ class Tokenizer:
         return self._inner.decode(tokens, skip_special_tokens=False)
 
     def count_bytes(self, tokens: Sequence[int] | np.ndarray) -> int:
-        """How many bytes tokens stand for, parts of characters at the edges counted as they are."""
+        """Number of bytes that tokens stand for; parts of characters at the edges count with the bytes they have."""
         kinds, counts = np.unique(np.asarray(tokens, dtype=np.int64), return_counts=True)
         return sum(len(self.bytes_of(int(kind))) * int(count) for kind, count in zip(kinds, counts, strict=True))
 
     def bytes_of(self, token: int) -> bytes:
-        """The bytes that a token stands for; not always a whole character. Raises ``ValueError`` for an unknown one."""
+        """The bytes of a token, not always a whole character. Raises ``ValueError`` for an unknown token."""
         token = whole_number("token", token, 0, self.vocabulary - 1)
         return bytes(_alphabet()[letter] for letter in self._inner.id_to_token(token))

@@ -1,7 +1,7 @@
 """Training a decoder: one loop on ``accelerate``, for a CPU, a card, or several by ``accelerate launch``.
 
-The batch of a step depends on (seed, step) alone, and so does the learning rate: a run that is stopped, even killed,
-goes on from its last checkpoint as if nothing had happened.
+The batch and the learning rate of a step depend on (seed, step) alone: a run that was stopped, even killed, continues
+from its last checkpoint bit for bit as if it had never stopped.
 
 Several cards, or processes of a CPU: ``accelerate launch --multi_gpu --num_processes 2 -m idviz train run.toml --out
 runs/x``. (With accelerate's own ``--cpu`` there is one process, whatever the number; say ``device = "cpu"`` instead.)
@@ -25,10 +25,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from idviz.lab import checkpoint, config, corpus
-from idviz.lab.config import TrainingConfig
+from idviz.lab import checkpoint
+from idviz.lab.config import TrainingConfig, load_config, relative_to
+from idviz.lab.files import write_text
+from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.runs import CHECKPOINTS, CONFIG, METRICS, TOKENIZER, Metrics, begin, load_data
-from idviz.learned import Decoder, build, parameter_groups, pick_device
+from idviz.learned import Decoder, build, pick_device
 
 
 class NotFinite(ArithmeticError):
@@ -37,9 +39,9 @@ class NotFinite(ArithmeticError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a run stands: steps done, tokens seen, whether it was stopped early, its last training loss in nats.
+    """State of a run: steps done, tokens seen, whether it was stopped early, last training loss in nats per token.
 
-    ``asked`` says whether a signal asked it to stop, which may come in its last step.
+    ``asked``: whether a signal asked it to stop, which may come in its last step.
     """
 
     folder: Path
@@ -51,14 +53,6 @@ class Outcome:
 
 
 # -- what a step does -------------------------------------------------------------------------------------------------
-def learning_rate_factor(step: int, settings: TrainingConfig) -> float:
-    """Times the learning rate at a step (from 0): a straight warm-up, then half a cosine to ``final_fraction``."""
-    if step < settings.warmup:
-        return (step + 1) / settings.warmup
-    done = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
-    return settings.final_fraction + (1 - settings.final_fraction) * 0.5 * (1 + math.cos(math.pi * done))
-
-
 def loss_of(model, windows: Tensor) -> Tensor:
     """Mean cross-entropy in nats a token: windows (B, T+1), every position predicts the next."""
     logits, _ = model(windows[:, :-1])
@@ -79,7 +73,7 @@ def validation_loss(model, tokens: np.ndarray, settings: TrainingConfig, device:
 
 # -- the loop ---------------------------------------------------------------------------------------------------------
 def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) -> Outcome:
-    """Start a run in a new folder; its results: config.toml, run.json, tokenizer.json, metrics.jsonl, checkpoints/.
+    """Train in a new folder, which will hold config.toml, run.json, tokenizer.json, metrics.jsonl and checkpoints/.
 
     Raises
     ------
@@ -89,10 +83,9 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
         The loss or the gradient is NaN or infinite.
     """
     folder = Path(folder)
-    paths = {"text": settings.text, "tokenizer": settings.tokenizer}
-    settings = replace(  # the copy beside the results is read from another folder
-        settings, **{name: str(Path(path).resolve()) for name, path in paths.items() if path and corpus.is_path(path)}
-    )
+    values = settings.to_dict()
+    relative_to(values, Path())  # whole paths: the copy beside the results is read from another folder
+    settings = TrainingConfig(**values)
     with _accelerator(settings) as accelerator:
         if folder.exists() and (not folder.is_dir() or any(not _unfinished(path) for path in folder.iterdir())):
             raise ValueError(
@@ -102,13 +95,13 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
         data = load_data(settings)
         if accelerator.is_main_process:
             folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.write_text(folder / CONFIG, settings.to_toml())
+            write_text(folder / CONFIG, settings.to_toml())
             begin(settings, folder, data, accelerator.device, accelerator.num_processes)
         return _run(settings, folder, data, accelerator, None, quiet)
 
 
 def resume(folder: str | Path, *, device: str | None = None, quiet: bool = False) -> Outcome:
-    """Go on with a run from its newest checkpoint, or from the start where it has none yet.
+    """Continue a run from its newest checkpoint, or from the start where it has none yet.
 
     Raises
     ------
@@ -120,103 +113,107 @@ def resume(folder: str | Path, *, device: str | None = None, quiet: bool = False
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
         raise ValueError(f"folder {str(folder)!r} holds no run: {CONFIG} is missing")
-    settings = config.load(folder / CONFIG)
+    settings = load_config(folder / CONFIG)
     if device is not None:
         settings = replace(settings, device=device)
     with _accelerator(settings) as accelerator:
         newest = checkpoint.latest(folder / CHECKPOINTS)
-        found = checkpoint.read(newest) if newest else None
+        start = checkpoint.read_checkpoint(newest) if newest else None
         kept = folder / TOKENIZER
-        if found and not kept.is_file():
+        if start and not kept.is_file():
             raise ValueError(f"folder {str(folder)!r}: {TOKENIZER} is missing")
         data = load_data(settings, kept if kept.is_file() else None)
-        if found and found.state["text"] != data.fingerprint:
+        if start and start.state["text"] != data.fingerprint:
             raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} began with")
         accelerator.wait_for_everyone()
         if accelerator.is_main_process:
             checkpoint.tidy(folder / CHECKPOINTS)
-            if not found:  # it was stopped before its first checkpoint, perhaps while it began
+            if not start:  # it was stopped before its first checkpoint, perhaps while it began
                 begin(settings, folder, data, accelerator.device, accelerator.num_processes)
-        return _run(settings, folder, data, accelerator, found, quiet)
+        return _run(settings, folder, data, accelerator, start, quiet)
 
 
-def _run(settings, folder, data, accelerator, found, quiet) -> Outcome:
-    model = build(settings.decoder(data.tokenizer.vocabulary), device=accelerator.device, seed=settings.seed)
-    groups = parameter_groups(
-        model, settings.learning_rate, core_lr=settings.core_learning_rate, weight_decay=settings.weight_decay
-    )
-    groups = [group for group in groups if group["params"]]
-    rates = [group["lr"] for group in groups]
-    optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=1e-8)
-    step = seen = 0
-    if found:
-        checkpoint.load_weights(model, found.weights, f"weights {str(found.path / checkpoint.WEIGHTS)!r}")
-        optimizer.load_state_dict(found.state["optimizer"])
-        _set_random(found.state["random"])
-        data.seek(found.state.get("data", {}))  # a stream's place, so that it need not be tokenized anew up to it
-        step, seen = found.step, found.tokens_seen
-    model, optimizer = accelerator.prepare(model, optimizer)
+def _run(settings: TrainingConfig, folder: Path, data, accelerator: Accelerator, start, quiet: bool) -> Outcome:
+    world, rank = accelerator.num_processes, accelerator.process_index
+    if settings.batch % (world * settings.accumulate):
+        whole = world * settings.accumulate
+        raise ValueError(f"batch must be a multiple of processes × accumulate = {whole}, not {settings.batch}")
+    model, optimizer, schedule = _prepare(settings, data, accelerator, start)
     bare: Decoder = accelerator.unwrap_model(model)
+    step, seen = (start.step, start.tokens_seen) if start else (0, 0)
+    saved, loss, stop = step, None, False
     main = accelerator.is_main_process
     metrics = Metrics(folder / METRICS, step) if main else None
-    # batches are drawn whole, then shared out: any number of processes and pieces sees the same tokens
-    world, rank, pieces = accelerator.num_processes, accelerator.process_index, settings.accumulate
-    if settings.batch % (world * pieces):
-        raise ValueError(f"batch must be a multiple of processes × accumulate = {world * pieces}, not {settings.batch}")
     bar = tqdm(total=settings.steps, initial=step, unit="step", disable=quiet or not main, dynamic_ncols=True)
-    saved, loss, stop = step, None, False
     model.train()
-    with _stop_signals() as asked:
+    with bar, _stop_signals() as asked:
         while step < settings.steps and not stop:
             began = time.perf_counter()
-            for group, rate in zip(optimizer.param_groups, rates, strict=True):
-                group["lr"] = rate * learning_rate_factor(step, settings)
+            rate = schedule.apply(optimizer, step)
+            # a batch is drawn whole, then shared out: any number of processes and pieces sees the same tokens
             windows = torch.from_numpy(data.batch(step)[rank::world]).to(accelerator.device)
-            total = torch.zeros(2, device=accelerator.device)  # loss, and whether to stop
-            for piece in windows.chunk(pieces):
-                with accelerator.accumulate(model):
-                    part = loss_of(model, piece)
-                    accelerator.backward(part)  # divides by the number of pieces
-                    total[0] += part.detach() / pieces
-            total[1] = float(asked.is_set())
-            norm = accelerator.clip_grad_norm_(model.parameters(), settings.clip)
-            loss, stopping = accelerator.reduce(total, "mean").tolist()
+            loss, norm, stop = _gradient(model, windows, settings, accelerator, asked)
             if not (math.isfinite(loss) and math.isfinite(norm)):
-                bar.close()
                 raise NotFinite(
-                    f"step {step + 1}: the loss is {loss}, the gradient's norm {float(norm)}; stopped without saving, "
+                    f"step {step + 1}: the loss is {loss}, the gradient's norm {norm}; stopped without saving, "
                     f"the last checkpoint is that of step {saved}. A lower learning_rate or a longer warmup may help"
                 )
             optimizer.step()
             optimizer.zero_grad()
-            step, seen, stop = step + 1, seen + settings.batch * settings.tokens, stopping > 0
-            speed = settings.batch * settings.tokens / (time.perf_counter() - began)
+            step, seen = step + 1, seen + settings.batch * settings.tokens
+            last, speed = step == settings.steps, settings.batch * settings.tokens / (time.perf_counter() - began)
             bar.update()
             bar.set_postfix_str(f"loss {loss:.3f} nats, {speed:,.0f} tokens/s")
-            if not main:
+            if metrics is None:
                 continue
-            line = {"step": step, "loss": loss, "gradient_norm": float(norm), "learning_rate": rates[0]}
-            line["learning_rate"] *= learning_rate_factor(step - 1, settings)
+            line = {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
             line |= {"tokens_seen": seen, "tokens_per_second": round(speed)}
-            if step % settings.validate_every == 0 or step == settings.steps:
+            if last or step % settings.validate_every == 0:
                 line["validation_loss"] = validation_loss(bare, data.validation, settings, accelerator.device)
             metrics.write(line)
-            if step % settings.save_every == 0 or step == settings.steps or stop:
-                state = {
-                    "optimizer": optimizer.state_dict(),
-                    "random": _random(accelerator.device),
-                    "text": data.fingerprint,
-                    "data": data.place(),
-                }
+            if last or stop or step % settings.save_every == 0:
+                state = _state(optimizer, data, accelerator.device)
                 checkpoint.save(folder / CHECKPOINTS, model=bare, state=state, step=step, tokens_seen=seen)
                 saved = step
-    bar.close()
     accelerator.wait_for_everyone()
     return Outcome(folder, step, seen, stop and step < settings.steps, loss, stop or asked.is_set())
 
 
+def _prepare(settings: TrainingConfig, data, accelerator: Accelerator, start):
+    """Decoder, optimiser and schedule, fresh or as the checkpoint ``start`` has them."""
+    model = build(settings.decoder(data.tokenizer.vocabulary), device=accelerator.device, seed=settings.seed)
+    optimizer = make_optimiser(
+        model,
+        settings.learning_rate,
+        core_learning_rate=settings.core_learning_rate,
+        weight_decay=settings.weight_decay,
+        beta2=settings.beta2,
+    )
+    schedule = Schedule(optimizer, settings)
+    if start:
+        checkpoint.load_weights(model, start.weights, f"weights {str(start.path / checkpoint.WEIGHTS)!r}")
+        optimizer.load_state_dict(start.state["optimizer"])
+        _set_random(start.state["random"])
+        data.seek(start.state.get("data", {}))  # a stream's place, so that it need not be tokenized anew up to it
+    return *accelerator.prepare(model, optimizer), schedule
+
+
+def _gradient(model, windows: Tensor, settings: TrainingConfig, accelerator: Accelerator, asked: threading.Event):
+    """Loss, clipped gradient's norm, and whether to stop, the same in all processes: windows (B, T+1) of this one."""
+    total = torch.zeros(2, device=accelerator.device)  # loss, and whether to stop
+    for piece in windows.chunk(settings.accumulate):
+        with accelerator.accumulate(model):
+            part = loss_of(model, piece)
+            accelerator.backward(part)  # divides by the number of pieces
+            total[0] += part.detach() / settings.accumulate
+    total[1] = float(asked.is_set())
+    norm = accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+    loss, stopping = accelerator.reduce(total, "mean").tolist()
+    return loss, float(norm), stopping > 0
+
+
 def _unfinished(path: Path) -> bool:
-    """What a process leaves that was killed while it wrote the very first file."""
+    """Whether a process that was killed while it wrote the very first file left this one."""
     return path.name.startswith(f".{CONFIG}.")
 
 
@@ -243,7 +240,7 @@ def _accelerator(settings: TrainingConfig):
 
 @contextmanager
 def _stop_signals():
-    """An event that SIGINT and SIGTERM set; a second one does what it always did."""
+    """An event that the first SIGINT or SIGTERM sets; a second one does what it always did."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
         yield asked
@@ -263,9 +260,12 @@ def _stop_signals():
             signal.signal(number, handler)
 
 
-def _random(device: torch.device) -> dict:
-    state = {"cpu": torch.get_rng_state()}
-    return state | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+def _state(optimizer, data, device: torch.device) -> dict:
+    """What a checkpoint keeps besides the weights."""
+    random = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        random["cuda"] = torch.cuda.get_rng_state(device)
+    return {"optimizer": optimizer.state_dict(), "random": random, "text": data.fingerprint, "data": data.place()}
 
 
 def _set_random(state: dict) -> None:

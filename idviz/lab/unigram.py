@@ -1,4 +1,4 @@
-"""The model that knows no context: how often each token occurs. A length curve that is not flat for it is wrong."""
+"""The model that knows no context, only how often each token occurs. Its length curve must be flat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from idviz.learned.decoder import check_vocabulary
 
 
 class Unigram(nn.Module):
-    """p(token) = (count + 1)/(tokens + V), whatever came before; ``forward`` is called as the Decoder's is.
+    """p(token) = (count + 1)/(tokens + V), whatever came before; ``forward`` takes what the Decoder's takes.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ class Unigram(nn.Module):
         counts = torch.bincount(tokens, minlength=V).double() + 1
         self.vocabulary = V
         self.register_buffer("log_p", (counts / counts.sum()).log())
+
+    log_p: Tensor
 
     @property
     def device(self) -> torch.device:

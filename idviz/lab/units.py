@@ -1,4 +1,4 @@
-"""Units of a loss, and how sure one is of it: nats, perplexities, bits per byte, bootstrap intervals."""
+"""Units of a loss (nats, perplexities, bits per byte), and its bootstrap interval."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from idviz.learned.checks import seed_of, whole_number
 
 
 def perplexity(nats: float) -> float:
-    """exp of nats per unit; infinite where that overflows."""
+    """exp(nats per unit); infinite where that overflows."""
     return math.exp(nats) if nats < 700 else math.inf
 
 
 def in_units(nats: float, *, tokens: int, words: int | None = None, bytes: int | None = None) -> dict[str, float]:
-    """A summed loss in every unit that a count is given for; losses compare across tokenizers only per word or byte.
+    """A summed loss in every unit that a count is given for; only words and bytes compare across tokenizers.
 
     Parameters
     ----------
     nats : float
-        Summed over the scored targets.
+        Sum over the scored targets.
     tokens, words, bytes : int
-        How many of each the scored targets make up: not those of the first token, which nothing predicts. The
-        perplexity per word is left out where it overflows.
+        Number of each in the scored targets, so without the first token, which nothing predicts. The perplexity per
+        word is left out where it overflows.
 
     Raises
     ------
@@ -42,18 +42,18 @@ def in_units(nats: float, *, tokens: int, words: int | None = None, bytes: int |
 
 
 def bootstrap(sums, counts, *, level: float = 0.95, draws: int = 1000, seed: int = 0) -> np.ndarray:
-    """Percentile interval of Σ sums/Σ counts, whole windows drawn with replacement.
+    """Percentile interval of Σ sums/Σ counts, from whole windows drawn with replacement.
 
-    It speaks for other windows of this text: not for other texts, nor for other seeds of the training.
+    It covers other windows of this text, not other texts or other seeds of training.
 
     Parameters
     ----------
     sums : (…, n) array
-        Summed loss of each window; rows are drawn together, so their differences are paired.
+        Summed loss of each window; all rows get the same draws, so their differences are paired.
     counts : (n,) array
-        Targets in each window.
+        Number of targets in each window.
     level, draws, seed
-        Coverage, number of resamples, of the resampling's own generator.
+        Coverage, number of resamples, seed of the resampling.
 
     Returns
     -------

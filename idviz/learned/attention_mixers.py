@@ -1,4 +1,4 @@
-"""Softmax attention with its growing cache, and linear attention: the limit of E17 where G is the identity."""
+"""Softmax attention with its growing cache; linear attention, the limit of E17 where G is the identity."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from idviz.learned.checks import switches, whole_number
-from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer
+from idviz.learned.mixer_parts import CoreInput, CoreMixer, HeadOutput, Mixer, Pasts
 from idviz.learned.rope import rotate
 
-AVERAGED = 64  # tokens that linear attention's readout starts as an average over
+AVERAGED = 64  # linear attention's readout starts as an average over so many tokens
 
 
 class SoftmaxMixerState(NamedTuple):
-    """Keys (turned) and values (B, H, T, d/H) of all tokens so far, and the buffer they are the first rows of."""
+    """Keys (after RoPE) and values (B, H, T, d/H) of all tokens so far, and the buffer whose first rows they are."""
 
     k: Tensor
     v: Tensor
@@ -28,7 +28,7 @@ class SoftmaxMixerState(NamedTuple):
 
 
 class _Buffer:
-    """Room for more keys and values than there are, so that decoding does not copy the cache at every token."""
+    """Spare room for keys and values, so that decoding does not copy the cache at every token."""
 
     def __init__(self, k: Tensor, v: Tensor, capacity: int):
         self.filled = k.shape[2]
@@ -36,17 +36,21 @@ class _Buffer:
         self.k, self.v = k.new_empty(shape), v.new_empty(shape)
         self.k[:, :, : self.filled], self.v[:, :, : self.filled] = k, v
 
+    def takes(self, before: int, after: int) -> bool:
+        """Whether rows ``before`` … ``after`` may be written: they are free, exist, and torch lets us write."""
+        if self.filled != before or self.k.shape[2] < after:  # another continuation may have gone on from here
+            return False
+        return torch.is_inference_mode_enabled() or not self.k.is_inference()
+
 
 def _append(state: SoftmaxMixerState, k: Tensor, v: Tensor) -> SoftmaxMixerState:
-    if state.k.dtype != k.dtype:  # kept under autocast, say, and continued without
+    if state.k.dtype != k.dtype:  # for example, started under autocast and continued without
         state = SoftmaxMixerState(state.k.to(k.dtype), state.v.to(k.dtype))
     if torch.is_grad_enabled():  # a buffer written in place would break the graph
         return SoftmaxMixerState(torch.cat([state.k, k], 2), torch.cat([state.v, v], 2))
     before, after = state.position, state.position + k.shape[2]
     buffer = state.buffer
-    # filled further: another went on here; made in inference mode: torch lets nobody write to it outside
-    stale = buffer is None or buffer.filled != before or buffer.k.shape[2] < after
-    if stale or (buffer.k.is_inference() and not torch.is_inference_mode_enabled()):
+    if buffer is None or not buffer.takes(before, after):
         buffer = _Buffer(state.k, state.v, max(after, 2 * before))
     buffer.k[:, :, before:after], buffer.v[:, :, before:after] = k, v
     buffer.filled = after
@@ -88,19 +92,23 @@ class SoftmaxMixer(Mixer):
         kind = x.dtype
         if torch.is_autocast_enabled(x.device.type):
             kind = torch.get_autocast_dtype(x.device.type)
-        return SoftmaxMixerState(*(x.new_zeros(x.shape[0], self.heads, 0, self.d_head, dtype=kind) for _ in "kv"))
+        empty = x.new_zeros(x.shape[0], self.heads, 0, self.d_head, dtype=kind)
+        return SoftmaxMixerState(empty, empty)
 
     def _shapes(self, batch: int):
         return [(batch, self.heads, None, self.d_head)] * 2
 
-    def _mix(self, x: Tensor, state: SoftmaxMixerState, step: bool = False):
+    def queries_keys_values(self, x: Tensor, position: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k (after RoPE) and v of the tokens x (B, T, d), the first at ``position``: (B, H, T, d/H) each."""
         q, k, v = (
             project(x).unflatten(-1, (self.heads, self.d_head)).transpose(1, 2)
             for project in (self.to_q, self.to_k, self.to_v)
         )
+        return (rotate(q, position), rotate(k, position), v) if self.rope else (q, k, v)
+
+    def _mix(self, x: Tensor, state: SoftmaxMixerState, step: bool = False):
         past, T = state.position, x.shape[1]
-        if self.rope:
-            q, k = rotate(q, past), rotate(k, past)
+        q, k, v = self.queries_keys_values(x, past)
         state = _append(state, k, v) if past else SoftmaxMixerState(k, v)
         mask = None
         if past and T > 1:  # SDPA's own causal mask would align the first query with the first key
@@ -110,21 +118,21 @@ class SoftmaxMixer(Mixer):
 
 
 class LinearAttentionMixerState(NamedTuple):
-    """The convolutions' pasts (B, 3, d), Σ_j ξ(k_j) v_jᵀ (B, H, d_k, d_v), and how many tokens it has seen."""
+    """The convolutions' pasts, Σ_j ξ(k_j) v_jᵀ (B, H, d_k, d_v), and how many tokens it has seen."""
 
-    past: tuple[Tensor, ...]
+    past: Pasts
     memory: Tensor
     position: int
 
 
 def linear_attention(q, k, v, memory: Tensor, *, chunk: int = 64) -> tuple[Tensor, Tensor]:
-    """o_t = Σ_{j≤t} (q_tᵀk_j) v_j by chunks, and the memory Σ_j k_j v_jᵀ after the last token (E17 with G = identity).
+    """o_t = Σ_{j≤t} (q_tᵀk_j) v_j in chunks, and the memory Σ_j k_j v_jᵀ after the last token (E17 with G = identity).
 
     q, k (B, H, T, d_k), v (B, H, T, d_v), memory (B, H, d_k, d_v); cost linear in T.
     """
     T = q.shape[2]
     chunk = min(chunk, T)
-    missing = -T % chunk  # tokens of zeros at the end add nothing to the memory
+    missing = -T % chunk  # zeros appended to fill the last chunk add nothing to the memory
     q, k, v = (F.pad(x, (0, 0, 0, missing)).unflatten(2, (-1, chunk)) for x in (q, k, v))
     written = k.transpose(-1, -2) @ v  # (B, H, n, d_k, d_v)
     after = memory[:, :, None] + written.cumsum(2)
@@ -133,13 +141,12 @@ def linear_attention(q, k, v, memory: Tensor, *, chunk: int = 64) -> tuple[Tenso
     return o.flatten(2, 3)[:, :, :T], after[:, :, -1].clone()  # a view would keep every chunk's memory alive
 
 
-class LinearAttentionMixer(Mixer):
+class LinearAttentionMixer(CoreMixer):
     """Linear attention on the Interdomain mixer's features, norms and feedthrough: its limit G → identity (E17).
 
     o_t = c_h Σ_{j≤t} (ξ(q_t)ᵀξ(k_j)) v_j + D⊙v_t. The learned c_h starts at 1/64, an average as in E17 rather than a
-    sum (in a trial, c_h = 1 trained 0.5 nats a byte worse). As nothing decays, the sum grows with t; the RMSNorm per
-    head, off in the Interdomain mixer, is therefore on here, as linear attention is used in practice. D starts at 1
-    (in a trial 0, the Interdomain mixer's start, trained 0.2 nats per token worse here).
+    sum. As nothing decays, the sum grows with t; the RMSNorm per head, off in the Interdomain mixer, is therefore on
+    here, as linear attention is used in practice. D starts at 1.
 
     Parameters
     ----------
@@ -148,7 +155,7 @@ class LinearAttentionMixer(Mixer):
     rope, input_norm, biases, feedthrough, output_norm, norm
         As in :class:`InterdomainMixer`.
     chunk : int
-        Tokens a chunk.
+        Tokens in a chunk.
 
     Raises
     ------
@@ -181,7 +188,7 @@ class LinearAttentionMixer(Mixer):
         self.to_out = HeadOutput(dim, heads, norm=output_norm)
 
     def state_size(self, T: int = 1) -> int:
-        """H·d_k·d_v, whatever T (E20)."""
+        """H·d_k·d_v whatever T (E20)."""
         return self.heads * self.d_head**2
 
     def _empty(self, x: Tensor) -> LinearAttentionMixerState:
@@ -192,14 +199,11 @@ class LinearAttentionMixer(Mixer):
     def _shapes(self, batch: int):
         return [*self.input.shapes(batch), (batch, self.heads, self.d_head, self.d_head)]
 
-    def _mix(self, x: Tensor, state: LinearAttentionMixerState, step: bool = False):
-        q, k, v, past = self.input(x, state.past, state.position)
-        with torch.autocast(x.device.type, enabled=False):  # sums over all tokens: at least float32
-            if step:
-                memory = state.memory + k.transpose(-1, -2) @ v
-                o = q @ memory
-            else:
-                o, memory = linear_attention(q, k, v, state.memory, chunk=self.chunk)
-            o = o * self.scale[:, None, None]
-            o = o if self.D is None else o + self.D.view(self.heads, 1, self.d_head) * v
-        return self.to_out(o), LinearAttentionMixerState(past, memory, state.position + x.shape[1])
+    def _core(self, q, k, v, state: LinearAttentionMixerState, step: bool) -> tuple[Tensor, Tensor]:
+        if step:
+            memory = state.memory + k.transpose(-1, -2) @ v
+            o = q @ memory
+        else:
+            o, memory = linear_attention(q, k, v, state.memory, chunk=self.chunk)
+        o = o * self.scale[:, None, None]
+        return (o if self.D is None else o + self.D.view(self.heads, 1, self.d_head) * v), memory

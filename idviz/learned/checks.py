@@ -1,7 +1,10 @@
-"""Checks of what goes into the three forms: each error names the argument, what it is, and what is allowed."""
+"""Checks of arguments in the learned half: each error names the argument, what it is and what is allowed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +14,7 @@ _LOW = (torch.float16, torch.bfloat16)
 
 
 def whole_number(name: str, value, low: int = 1, high: int | None = None) -> int:
-    """``value`` as an int of at least ``low``; the same rule as in the exact half, NumPy's integers included."""
+    """``value`` as an int in [low, high], by the exact half's rule: NumPy's integers pass, 1.5 and True do not."""
     return checks.whole_number(name, value, low, high)
 
 
@@ -21,7 +24,7 @@ def seed_of(seed) -> int:
 
 
 def as_tokens(name: str, value) -> Tensor:
-    """A list, array or tensor as a tensor; text is to be turned into tokens first."""
+    """A list or array of tokens as a tensor; text has to be tokenised first."""
     try:
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
@@ -29,20 +32,42 @@ def as_tokens(name: str, value) -> Tensor:
 
 
 def switches(**values) -> None:
-    """Each is True or False: "off" or None, from a configuration file, would count as one of them in silence."""
+    """Refuse anything but True and False: "off" or None from a configuration file would silently count as one."""
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
 def has_values(name: str, device: torch.device) -> None:
-    """Refuse the meta device, which has shapes only: good for counting, not for running."""
+    """Refuse the meta device, which holds shapes only: enough to count parameters, not to run."""
     if device.type == "meta":
         raise ValueError(f"{name} is on the meta device, which holds no numbers; build it on cpu or cuda")
 
 
+def head_size(dim, heads) -> int:
+    """d/H; ``ValueError`` where H does not divide d."""
+    dim, heads = whole_number("dim", dim), whole_number("heads", heads)
+    if dim % heads:
+        raise ValueError(f"dim must be a multiple of heads, not {dim} with {heads} heads")
+    return dim // heads
+
+
+def indices(name: str, wanted, count: int) -> np.ndarray:
+    """``wanted`` as an array of numbers from 0 to count−1, negative ones counted from the end."""
+    if not isinstance(wanted, Iterable):
+        raise ValueError(f"{name} must be a list of whole numbers, not {wanted!r}")
+    chosen = []
+    for index in wanted:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not -count <= index < count:
+            raise ValueError(f"{name} must be whole numbers from {-count} to {count - 1}, not {index!r}")
+        chosen.append(int(index) % count)
+    if not chosen:
+        raise ValueError(f"{name} must name at least one of {count}")
+    return np.array(chosen)
+
+
 def step_limits(step_range) -> tuple[float, float]:
-    """The first and the last Δ."""
+    """The first and the last Δ, 0 < first ≤ last."""
     refusal = f"step_range must be two numbers with 0 < first ≤ second, not {step_range!r}"
     try:
         low, high = map(float, step_range)
@@ -60,13 +85,13 @@ def _axes(name: str, x: Tensor, axes: str) -> None:
         raise ValueError(f"{name} must have the axes ({axes}), not the shape {tuple(x.shape)}")
 
 
-def _same(name: str, found, wanted, of: str) -> None:
-    if found != wanted:
-        raise ValueError(f"{name} must be {wanted} as {of}, not {found}")
+def _same(name: str, value, wanted, of: str) -> None:
+    if value != wanted:
+        raise ValueError(f"{name} must be {wanted} as {of}, not {value}")
 
 
 def real_input(name: str, x: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """``x`` in the core's precision: half precision is raised to it, anything else must have it."""
+    """``x`` in the core's precision: half precision is raised to it, any other must be it already."""
     _same(f"{name}'s device", x.device, device, "the core's is")
     if x.dtype in _LOW:
         return x.to(dtype)
@@ -80,7 +105,7 @@ def _fields(name: str, value, names: tuple[str, ...]) -> None:
 
 
 def _fits(name: str, x, shape: tuple[int, ...], like: Tensor, of: str) -> None:
-    """x is a tensor of this shape, with dtype and device of ``like``."""
+    """``x`` must be a tensor of this shape, with the dtype and device of ``like``."""
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor, not {type(x).__name__}")
     _same(f"{name}'s shape", tuple(x.shape), shape, of)
@@ -89,7 +114,7 @@ def _fits(name: str, x, shape: tuple[int, ...], like: Tensor, of: str) -> None:
 
 
 def check_core(core) -> None:
-    """ā, b̄, w (H, M) of one complex dtype on one device."""
+    """``core`` must hold ā, b̄, w (H, M) of one complex dtype on one device."""
     _fields("core", core, ("a_bar", "b_bar", "w", "D"))
     _axes("core.a_bar", core.a_bar, "H, M")
     if not core.a_bar.is_complex():
@@ -107,7 +132,7 @@ def _not_empty(name: str, x: Tensor) -> None:
 
 
 def check_inputs(q, k, v, core, state, s):
-    """q, k, v, s in the core's precision, or ``ValueError``. See :mod:`idviz.learned.forms` for the shapes."""
+    """q, k, v, s in the core's precision, or a ``ValueError``; see :mod:`idviz.learned.forms` for the shapes."""
     check_core(core)
     heads, modes = core.a_bar.shape
     dtype, device = core.a_bar.real.dtype, core.a_bar.device

@@ -1,4 +1,4 @@
-"""The chunked form of E16–E17: matrix products only, the states never formed, cost linear in T.
+"""The chunked form of E16–E17: matrix products alone, without forming the states; the cost is linear in T.
 
 In a chunk of C tokens, with P = QKᵀ, κ the Toeplitz table κ[t−i, m] (0 above the diagonal) and "start" the state after
 the previous chunk:
@@ -36,12 +36,12 @@ def interdomain_chunked(
     chunk: int = CHUNK,
     segment: int = SEGMENT,
 ) -> tuple[Tensor, InterdomainState]:
-    """The same as ``interdomain_step`` by matrix products: the form to train and to prefill with (E16, E17).
+    """The same as ``interdomain_step`` by matrix products: the form for training and for reading a prompt (E16, E17).
 
     Arguments, results and errors as in :mod:`idviz.learned.forms`, and:
 
     chunk : int
-        C, tokens whose interaction is written out as a C×C matrix. Any value gives the same results.
+        C: the interactions of so many tokens are written out as a C×C matrix. Any value gives the same results.
     segment : int
         Tokens processed at a time, so that the working set stays in cache.
     """
@@ -59,7 +59,7 @@ def interdomain_chunked(
         outputs = []
         pieces = [[None] * len(lengths) if x is None else x.split(lengths, 2) for x in (q, k, v, s)]
         for q_s, k_s, v_s, s_s in zip(*pieces, strict=True):
-            if v_s.shape[2] < chunk:  # what is left over: a chunk of its own length
+            if v_s.shape[2] < chunk:  # the rest: a chunk of its own length
                 tables = tables_of(core, v_s.shape[2])
             o, carried = _segment(q_s, k_s, v_s, s_s, core, tables, carried)
             outputs.append(o)
@@ -69,7 +69,7 @@ def interdomain_chunked(
 
 
 class Tables(NamedTuple):
-    """What depends on the core and the chunk length C only."""
+    """The tables that depend only on the core and the chunk length C."""
 
     lag: Tensor  # (H, C, C, 2M): κ[t−i]
     readout: Tensor  # (H, C, 2M, C): s @ readout[t] = Re Σ_m w_m s_m conj κ_m[t−j]
@@ -78,7 +78,7 @@ class Tables(NamedTuple):
 
 
 def tables_of(core: Core, C: int) -> Tables:
-    """The tables of a chunk of C tokens."""
+    """The tables for chunks of C tokens."""
     decay = powers(core.a_bar, C + 1)  # (H, C+1, M)
     kappa = decay[:, :C] * core.b_bar[:, None]
     t = torch.arange(C, device=core.a_bar.device)
@@ -94,7 +94,7 @@ def tables_of(core: Core, C: int) -> Tables:
 
 
 def _segment(q, k, v, s, core: Core, tables: Tables, carried: Tensor) -> tuple[Tensor, Tensor]:
-    """Some whole chunks at once: everything within a chunk in parallel over chunks, a scan over the chunks' starts."""
+    """Several whole chunks: the work within chunks in parallel, and a scan over the states at their starts."""
     B, H, T, d_v = v.shape
     C, M = tables.decay.shape[1:]
     n = T // C

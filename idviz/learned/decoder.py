@@ -1,26 +1,27 @@
-"""A Llama-style decoder around any of the mixers: pre-norm RMSNorm, SwiGLU, tied embeddings."""
+"""A Llama-style decoder around any mixer: RMSNorm before each layer, SwiGLU, tied embeddings."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from idviz.learned.checks import has_values, seed_of, whole_number
+from idviz.exact.checks import choice
+from idviz.learned.checks import has_values, head_size, seed_of, whole_number
 from idviz.learned.generate import generate
-from idviz.learned.mixer_parts import choice, head_size
-from idviz.learned.mixers import MIXERS
+from idviz.learned.mixers import MIXERS, Mixer
 
-State = tuple  # one mixer state a layer
+State = tuple  # one mixer state per layer
 
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """What a decoder is made of; ``DecoderConfig(**config.to_dict())`` is the same one, also by way of JSON.
+    """The shape of a decoder; ``DecoderConfig(**config.to_dict())`` is an equal one, also by way of JSON.
 
     Attributes
     ----------
@@ -30,7 +31,7 @@ class DecoderConfig:
         Width of the SwiGLU layer.
     mixer : {"interdomain", "s4d", "softmax", "linear"}
     mixer_options : dict
-        Further arguments of that mixer: ``modes``, ``rope``, ``readout`` …
+        More arguments of that mixer: ``modes``, ``rope``, ``readout`` …
 
     Raises
     ------
@@ -99,7 +100,7 @@ class Block(nn.Module):
     def __init__(self, config: DecoderConfig):
         super().__init__()
         self.mixer_norm, self.feedforward_norm = RMSNorm(config.dim), RMSNorm(config.dim)
-        self.mixer = MIXERS[config.mixer](config.dim, config.heads, **config.mixer_options)
+        self.mixer: Mixer = MIXERS[config.mixer](config.dim, config.heads, **config.mixer_options)
         self.feedforward = SwiGLU(config.dim, config.feedforward)
 
     def forward(self, x: Tensor, state=None, *, step: bool = False):
@@ -110,9 +111,10 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Tokens (B, T) -> logits (B, T, V), with a state that carries the past from call to call.
+    """Tokens (B, T) -> logits (B, T, V), and a state that carries the past from call to call.
 
-    Whole, in pieces or token by token, every position gets the same logits. The embedding is also the output layer.
+    Every position gets the same logits whether the text is read whole, in pieces or token by token. The embedding is
+    also the output layer.
 
     Parameters
     ----------
@@ -132,12 +134,13 @@ class Decoder(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(seed))
             self.embedding = nn.Embedding(config.vocabulary, config.dim)
-            self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
+            # a ModuleList, whose items torch types as any module
+            self.blocks = cast(Sequence[Block], nn.ModuleList(Block(config) for _ in range(config.depth)))
             self.norm = RMSNorm(config.dim)
             self._initialise()
 
     def _initialise(self) -> None:
-        """Normal weights, σ = 0.5/√fan-in (0.018 at d = 768), over √(2·depth) where writing to the residual stream."""
+        """Normal weights, σ = 0.5/√fan-in (0.018 at d = 768), over √(2·depth) where they write to the residual."""
         nn.init.normal_(self.embedding.weight, std=0.02)
         for block in self.blocks:
             for module in block.modules():
@@ -158,23 +161,24 @@ class Decoder(nn.Module):
         state : tuple, optional
             From an earlier call; the empty past if None.
         chunk : int, optional
-            Work through the tokens in pieces of this many, as for a long prompt; the logits are the same.
+            Read the tokens in pieces of this many, as for a long prompt; the logits are the same.
         last_only : bool
-            Logits (B, 1, V) of the last position only.
+            Return the logits (B, 1, V) of the last position only.
         """
         self._check(tokens, state)
         T = tokens.shape[1]
         pieces = tokens.split(T if chunk is None else whole_number("chunk", chunk), dim=1)
-        hidden = []
+        hidden: list[Tensor] = []
+        after = state or ()
         for piece in pieces:
-            h, state = self._hidden(piece, state)
+            h, after = self._hidden(piece, after)
             hidden = [h[:, -1:]] if last_only else [*hidden, h]
-        return self._logits(torch.cat(hidden, dim=1)), state
+        return self._logits(torch.cat(hidden, dim=1)), after
 
     def step(self, tokens: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """One token a sequence, by the mixers' recurrences: tokens (B,) int -> logits (B, V), state."""
+        """One token per sequence, by the mixers' recurrences: tokens (B,) int -> logits (B, V), state."""
         if not isinstance(tokens, Tensor) or tokens.ndim != 1:
-            raise ValueError(f"step takes tokens (B,), one a sequence, not {_found(tokens)}")
+            raise ValueError(f"step takes tokens (B,), one per sequence, not {_kind(tokens)}")
         self._check(tokens[:, None], state)
         h, state = self._hidden(tokens[:, None], state, step=True)
         return self._logits(h)[:, 0], state
@@ -184,15 +188,15 @@ class Decoder(nn.Module):
         return generate(self, prompt, max_new, **options)
 
     def initial_state(self, batch: int = 1) -> State:
-        """The empty past of every layer."""
+        """The empty past of each layer."""
         return tuple(block.mixer.initial_state(batch) for block in self.blocks)
 
     def state_size(self, T: int) -> int:
-        """Real numbers of recurrent state after T tokens, all layers, convolution state excluded (E20)."""
+        """Real numbers of recurrent state after T tokens in all layers, convolution state excluded (E20)."""
         return sum(block.mixer.state_size(T) for block in self.blocks)
 
     def parameter_count(self) -> int:
-        """All parameters; the tied embedding counts once."""
+        """Number of parameters; the tied embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @property
@@ -212,7 +216,7 @@ class Decoder(nn.Module):
 
     def _check(self, tokens, state) -> None:
         if not isinstance(tokens, Tensor) or tokens.ndim != 2:
-            raise ValueError(f"tokens must be a tensor (B, T), not {_found(tokens)}")
+            raise ValueError(f"tokens must be a tensor (B, T), not {_kind(tokens)}")
         if tokens.dtype not in (torch.int64, torch.int32):
             raise ValueError(f"tokens must be whole numbers (int64 or int32), not {tokens.dtype}")
         if tokens.numel() == 0:
@@ -223,13 +227,13 @@ class Decoder(nn.Module):
         if state is not None and (not isinstance(state, tuple) or len(state) != len(self.blocks)):
             layers = f"{len(state)} layers" if isinstance(state, tuple) else type(state).__name__
             raise ValueError(f"state must be a tuple of {len(self.blocks)} layers' states, not {layers}")
-        # on a GPU the answer would have to be waited for at every training step
+        # not at training steps on a GPU, each of which would have to wait for the answer
         if tokens.device.type == "cpu" or not torch.is_grad_enabled():
             check_vocabulary(tokens, self.config.vocabulary)
 
 
 def check_vocabulary(tokens: Tensor, vocabulary: int) -> None:
-    """Name the first token outside the vocabulary, and where it is."""
+    """``ValueError`` with the first token outside the vocabulary, and its position."""
     outside = (tokens < 0) | (tokens >= vocabulary)
     if outside.any():
         where = tuple(outside.nonzero()[0].tolist())
@@ -238,12 +242,12 @@ def check_vocabulary(tokens: Tensor, vocabulary: int) -> None:
         )
 
 
-def _found(value) -> str:
+def _kind(value) -> str:
     return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
-    """ "auto": a CUDA card where there is one, else the CPU; anything else is taken at its word.
+    """A torch device; "auto" is a CUDA card where there is one, else the CPU.
 
     Raises
     ------
@@ -253,14 +257,14 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        found = torch.device(device)
+        chosen = torch.device(device)
     except (RuntimeError, TypeError):
         raise ValueError(f"device must be auto, cpu or cuda, not {device!r}") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
+    if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {device!r} is asked for, but torch sees no CUDA card here; auto takes the CPU")
-    return found
+    return chosen
 
 
 def build(config: DecoderConfig, *, device: str | torch.device = "auto", seed: int = 0) -> Decoder:
-    """A decoder with fresh weights on a device; the same weights for a seed, whatever the device."""
+    """A decoder with fresh weights on a device; equal seeds give equal weights on any device."""
     return Decoder(config, seed=seed).to(pick_device(device))

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from idviz.exact.checks import choice
 from idviz.learned.checks import whole_number
 
 NORMS = ("l2", "l2_squared")
-WIDTH = 4
+WIDTH = 4  # tokens that a short convolution sees
 
 
 class ShortConvolution(nn.Module):
@@ -36,13 +37,15 @@ class ShortConvolution(nn.Module):
             past = x.new_zeros(x.shape[0], WIDTH - 1, self.channels)
         window = torch.cat([past.to(x.dtype), x], dim=1)
         T = x.shape[1]
-        y = sum(window[:, i : i + T] * self.weight[:, i] for i in range(WIDTH))
+        y = window[:, :T] * self.weight[:, 0]
+        for i in range(1, WIDTH):
+            y = y + window[:, i : i + T] * self.weight[:, i]
         return F.silu(y), window[:, T:]
 
     def _check(self, x: Tensor, past: Tensor | None) -> None:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[2] != self.channels or not x.is_floating_point():
-            found = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"x must be a real tensor (B, T, {self.channels}), not {found}")
+            given = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"x must be a real tensor (B, T, {self.channels}), not {given}")
         wanted = (len(x), WIDTH - 1, self.channels)
         if past is not None and tuple(past.shape) != wanted:
             raise ValueError(
@@ -62,11 +65,7 @@ def normalise(x: Tensor, norm: str = "l2", eps: float = 1e-6) -> Tensor:
         An unknown norm.
     """
     square = x.square().sum(dim=-1, keepdim=True) + eps
-    if norm == "l2":
-        return x * square.rsqrt()
-    if norm == "l2_squared":
-        return x / square
-    raise ValueError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
+    return x * square.rsqrt() if choice("norm", norm, NORMS) == "l2" else x / square
 
 
 class FeatureMap(nn.Module):
@@ -78,9 +77,8 @@ class FeatureMap(nn.Module):
 
     def __init__(self, heads: int, d: int, norm: str = "l2"):
         super().__init__()
-        if norm not in NORMS:
-            raise ValueError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
-        self.heads, self.d, self.norm = whole_number("heads", heads), whole_number("d", d), norm
+        self.heads, self.d = whole_number("heads", heads), whole_number("d", d)
+        self.norm = choice("norm", norm, NORMS)
         self.convolution = ShortConvolution(self.heads * self.d)
 
     def forward(self, x: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -1,20 +1,20 @@
 """The learned relaxation (E16–E17) in three equal forms: step, materialised, chunked (the last in ``chunked.py``).
 
-All take the same arguments and give the same results:
+All three take the same arguments and give the same results:
 
 q, k : (B, H, T, d_k) real
-    Query and key features, after everything that E18–E19 do to them.
+    Query and key features as they enter the core, after E18 and E19.
 v : (B, H, T, d_v) real
     Values as they enter the core.
 core : Core
     ā, b̄, w (H, M) complex, D (H, d_v) real or None.
 state : InterdomainState or None
-    What is kept of the past; nothing yet if None.
+    The state of the past; empty if None.
 s : (B, H, T, M) complex, optional
-    The basis weights, where they are not a query's (ablations: a fixed readout, constant u_m). Then q and k are None.
+    Basis weights given in place of q and k, which are then None (ablations: a fixed readout, constant u_m).
 
 They return o (B, H, T, d_v) and the state after the last token. Any split of a sequence gives the same outputs. Half
-precision is raised to the core's; a ``ValueError`` names what does not fit.
+precision is raised to the core's; a ``ValueError`` names the argument that does not fit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from idviz.learned.checks import check_inputs
 
 
 class Core(NamedTuple):
-    """A head's recurrence and readout (E15, E17): ``a_bar``, ``b_bar``, ``w`` (H, M), complex; ``D`` (H, d_v)."""
+    """Each head's recurrence and readout (E15, E17): ``a_bar``, ``b_bar``, ``w`` (H, M), complex; ``D`` (H, d_v)."""
 
     a_bar: Tensor
     b_bar: Tensor
@@ -37,29 +37,29 @@ class Core(NamedTuple):
 
 
 class InterdomainState(NamedTuple):
-    """``u`` (B, H, M, d_k) and ``gamma`` (B, H, M, d_v), complex: all that is kept of the past, whatever its length."""
+    """``u`` (B, H, M, d_k) and ``gamma`` (B, H, M, d_v), complex: all that is kept of a past of any length (E16)."""
 
     u: Tensor
     gamma: Tensor
 
 
 def initial_state(core: Core, batch: int, d_k: int, d_v: int) -> InterdomainState:
-    """The empty past."""
+    """The state before the first token: zeros."""
     heads, modes = core.a_bar.shape
     zeros = core.a_bar.new_zeros
     return InterdomainState(zeros(batch, heads, modes, d_k), zeros(batch, heads, modes, d_v))
 
 
 def state_or_empty(state: InterdomainState | None, q: Tensor | None, v: Tensor, core: Core) -> InterdomainState:
-    """The state given, or the empty past that fits the inputs."""
+    """``state``, or the empty one that fits the inputs."""
     return initial_state(core, len(v), 0 if q is None else q.shape[-1], v.shape[-1]) if state is None else state
 
 
 def powers(a_bar: Tensor, count: int, every: int = 1) -> Tensor:
     """ā^0, ā^every … by doubling: ā (H, M) complex -> (H, count, M) complex, its gradient finite at ā = 0 too (E16).
 
-    Not ``a_bar ** t``, which goes by the logarithm and makes 0^t nan once a fast mode's ā has underflowed. In double
-    precision: in single, a late power's phase is lost.
+    ``a_bar ** t`` goes through the logarithm, and 0^t becomes nan once a fast mode's ā has underflowed. Computed in
+    double precision: in single, the phase of a late power is lost.
     """
     square = a_bar.to(torch.complex128)[:, None]
     table = factor = torch.ones_like(square)
@@ -86,13 +86,15 @@ def interdomain_step(
     a, b = core.a_bar[:, :, None], core.b_bar[:, :, None]
     with torch.autocast(v.device.type, enabled=False):
         outputs = []
-        tokens = [None if x is None else x.unbind(2) for x in (q, k, v, s)]  # slicing would make autograd quadratic
-        for t in range(v.shape[2]):
-            q_t, k_t, v_t, s_t = (None if x is None else x[t] for x in tokens)
+        # unbound, as slicing would make autograd quadratic
+        queries, keys, values, given = (() if x is None else x.unbind(2) for x in (q, k, v, s))
+        for t, v_t in enumerate(values):
             gamma = a * gamma + b * v_t[:, :, None]
-            if s_t is None:
-                u = a * u + b * k_t[:, :, None]
-                s_t = (u @ q_t[..., None].to(u.dtype))[..., 0]  # (B, H, M)
+            if s is None:
+                u = a * u + b * keys[t][:, :, None]
+                s_t = (u @ queries[t][..., None].to(u.dtype))[..., 0]  # (B, H, M)
+            else:
+                s_t = given[t]
             o_t = ((core.w * s_t)[:, :, None] @ gamma.conj())[:, :, 0].real
             outputs.append(o_t if core.D is None else o_t + core.D * v_t)
         return torch.stack(outputs, dim=2), InterdomainState(u, gamma)

@@ -1,4 +1,4 @@
-"""Sampling from a decoder, one token at a time, in constant work a token for the mixers with a fixed-size state."""
+"""Sampling from a decoder, token by token; with a fixed-size state, each token takes the same work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def generate(
     top_k: int | None = None,
     seed: int = 0,
 ) -> Iterator[int]:
-    """Continue a prompt: an iterator over new tokens, each computed when it is asked for.
+    """The continuation of a prompt: an iterator over new tokens, each computed when it is asked for.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ def generate(
     max_new : int
         How many new tokens, at least 0.
     temperature : float
-        Logits are divided by it; 0 takes the likeliest token, as ``top_k=1`` does.
+        Logits are divided by it; 0 takes the likeliest token, like ``top_k=1``.
     top_k : int, optional
         Sample among this many likeliest tokens only.
     seed : int
-        Of this call's own generator: the same seed, the same tokens.
+        Of this call's own generator; the same seed gives the same tokens.
 
     Raises
     ------
     ValueError
-        At the call, not at the first token: an empty prompt, tokens outside the vocabulary, a number out of range.
+        Already at the call: an empty prompt, tokens outside the vocabulary, a number out of range.
     """
     prompt = as_tokens("prompt", prompt)
     if prompt.ndim != 1 or not len(prompt):
@@ -70,7 +70,7 @@ def _stream(model, prompt: Tensor, max_new: int, temperature: float, top_k: int 
 
 
 def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
-    """One token from logits (V,): sampled on the CPU in double precision, so that a seed means the same everywhere."""
+    """One token from logits (V,), sampled on the CPU in double precision: a seed means the same on every device."""
     logits = logits.detach().double().cpu()
     if temperature == 0:
         return int(logits.argmax())

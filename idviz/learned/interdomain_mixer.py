@@ -1,4 +1,4 @@
-"""The Interdomain mixer: E15–E19 as one layer, with a switch for every ablation."""
+"""The Interdomain mixer: E15–E19 as one layer, with a switch for each ablation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idviz.exact.checks import choice
 from idviz.learned.checks import switches, whole_number
 from idviz.learned.chunked import CHUNK, interdomain_chunked
 from idviz.learned.forms import InterdomainState, initial_state, interdomain_materialised, interdomain_step
-from idviz.learned.mixer_parts import CoreInput, HeadOutput, Mixer, choice
+from idviz.learned.mixer_parts import CoreInput, CoreMixer, HeadOutput, Pasts
 from idviz.learned.modes import DiagonalModes, discretise
 
 READOUTS = ("query", "fixed")
@@ -19,19 +20,19 @@ FORMS = {"chunked": interdomain_chunked, "materialised": interdomain_materialise
 
 
 class InterdomainMixerState(NamedTuple):
-    """The convolutions' pasts (B, 3, d), the core's state (E16), and how many tokens it has seen (for RoPE)."""
+    """The convolutions' pasts, the core's state (E16), and how many tokens it has seen."""
 
-    past: tuple[Tensor | None, ...]
+    past: Pasts
     core: InterdomainState
     position: int
 
 
 class InterdomainModes(DiagonalModes):
-    """The core's modes and, for the ablations, learned constants in place of what the keys would have given.
+    """The core's modes and, for the ablations, learned constants in place of what the keys would give.
 
-    ``constant`` (H, M, size, 2): û_m of the value-only input (size d_k), or s_m of the fixed readout (size 1). It
-    starts with the spread that u_m would have under white keys of norm 1, |b̄_m|/√(d_k(1−|ā_m|²)): every variant starts
-    at one scale.
+    ``constant`` (H, M, size, 2) holds û_m of the value-only input (size d_k), or s_m of the fixed readout (size 1). It
+    starts with the spread that u_m would have under white keys of norm 1, |b̄_m|/√(d_k(1−|ā_m|²)), so that every variant
+    starts at the same scale.
     """
 
     def __init__(self, heads: int, modes: int, d_v: int, constants: int, **options):
@@ -45,7 +46,7 @@ class InterdomainModes(DiagonalModes):
             self.constant = nn.Parameter(normal * spread[..., None, None])
 
 
-class InterdomainMixer(Mixer):
+class InterdomainMixer(CoreMixer):
     """Query-conditioned readout of a fixed-size state of keys and values (E15–E19).
 
     Parameters
@@ -53,23 +54,23 @@ class InterdomainMixer(Mixer):
     dim, heads, modes : int
         d, H and M; d_k = d_v = d/H.
     readout : {"query", "fixed"}
-        s_m = ξ(q)ᵀu_m, or a learned constant a head. A fixed readout reads no key and no query, so it has neither,
+        s_m = ξ(q)ᵀu_m, or a learned constant per head. A fixed readout needs neither keys nor queries, so it has none,
         and ``inputs`` makes no difference to it.
     inputs : {"key_value", "value"}
         What drives the modes: [ξ(k); v], or v alone, u_m being learned constants.
     denominator : bool
-        Divide by Re Σ_m w_m s_m conj(η_m), η driven by the constant 1. It may come near zero or change sign; nothing is
-        clamped, and ``smallest_denominator`` holds the smallest magnitude of the last call.
+        Divide by Re Σ_m w_m s_m conj(η_m), η driven by the constant 1. It may come near zero or change sign and is not
+        clamped; ``smallest_denominator`` holds its smallest magnitude in the last call.
     rope, input_norm, biases, feedthrough, output_norm : bool
         E19's RoPE, RMSNorm and per-head biases; E17's D⊙v_t; RMSNorm of each head's output.
     norm : {"l2", "l2_squared"}
         Of the feature map (E18).
     form : {"chunked", "materialised", "step"}
-        How ``forward`` computes; ``step`` always takes the recurrence. All three give the same.
+        How ``forward`` computes; ``step`` always uses the recurrence. All three give the same.
     initialisation, discretisation, step_range
-        Of :class:`DiagonalModes`.
+        As in :class:`DiagonalModes`.
     chunk : int
-        Tokens a chunk.
+        Tokens in a chunk.
 
     Raises
     ------
@@ -125,11 +126,11 @@ class InterdomainMixer(Mixer):
         self.smallest_denominator: Tensor | None = None
 
     def state_size(self, T: int = 1) -> int:
-        """H·2M·(d_k+d_v), whatever T; fewer without keys, one channel more with the denominator (E20)."""
+        """H·2M·(d_k+d_v) whatever T; without keys no d_k, with the denominator one channel more (E20)."""
         return self.heads * 2 * self.modes * (self.d_head * (2 if self.keys else 1) + (1 if self.denominator else 0))
 
     def given_weights(self, q: Tensor | None) -> Tensor | None:
-        """Basis weights s (B or 1, H, T or 1, M) that do not come from the keys; None where they do (E17)."""
+        """Basis weights s (B or 1, H, T or 1, M) of the ablations; None where they come from the keys (E17)."""
         if self.core.constant is None:
             return None
         constant = torch.view_as_complex(self.core.constant)  # (H, M, size)
@@ -137,7 +138,7 @@ class InterdomainMixer(Mixer):
 
     @property
     def _channels(self) -> tuple[int, int]:
-        """Of u and of γ, in which η is one more."""
+        """Channels of u and of γ, in which η is one more."""
         return self.d_head if self.keys else 0, self.d_head + (1 if self.denominator else 0)
 
     def _empty(self, x: Tensor) -> InterdomainMixerState:
@@ -146,11 +147,8 @@ class InterdomainMixer(Mixer):
     def _shapes(self, batch: int):
         return self.input.shapes(batch) + [(batch, self.heads, self.modes, d) for d in self._channels]
 
-    def _mix(self, x: Tensor, state: InterdomainMixerState, step: bool = False):
-        q, k, v, past = self.input(x, state.past, state.position)
-        with torch.autocast(x.device.type, enabled=False):  # the core runs in float32
-            o, core_state = self._readout(q, k, v, state.core, "step" if step else self.form)
-        return self.to_out(o), InterdomainMixerState(past, core_state, state.position + x.shape[1])
+    def _core(self, q, k, v, state: InterdomainMixerState, step: bool) -> tuple[Tensor, InterdomainState]:
+        return self._readout(q, k, v, state.core, "step" if step else self.form)
 
     def _readout(self, q, k, v, state: InterdomainState, form: str) -> tuple[Tensor, InterdomainState]:
         core = self.core()

@@ -1,32 +1,20 @@
-"""What every mixer is made of: one interface with its checks, per-head norms, and the core's input (E18, E19)."""
+"""The parts of every mixer: one interface with its checks, per-head norms, the core's input and output (E18, E19)."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from idviz.learned.checks import has_values, switches, whole_number
+from idviz.learned.checks import has_values, head_size, switches, whole_number
 from idviz.learned.features import WIDTH, FeatureMap, ShortConvolution
 from idviz.learned.rope import rotate
 
 
-def choice(name: str, value, allowed: tuple[str, ...]) -> str:
-    """``value`` if it is one of the allowed names."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
-    return value
-
-
-def head_size(dim: int, heads: int) -> int:
-    """d/H, refused by name where H does not divide d."""
-    if whole_number("dim", dim) % whole_number("heads", heads):
-        raise ValueError(f"dim must be a multiple of heads, not {dim} with {heads} heads")
-    return dim // heads
-
-
-def state_tensors(state):
-    """Every tensor in a (nested) state."""
+def state_tensors(state) -> Iterator[Tensor]:
+    """Every tensor in a (nested) state, in order."""
     if isinstance(state, Tensor):
         yield state
     elif isinstance(state, tuple):
@@ -35,15 +23,19 @@ def state_tensors(state):
 
 
 def state_bytes(state) -> int:
-    """Bytes of all that a mixer's or a decoder's state keeps, convolution pasts included (E20 counts without)."""
+    """Bytes of a mixer's or a decoder's whole state, convolution pasts included (E20's budget leaves them out)."""
     return sum(tensor.numel() * tensor.element_size() for tensor in state_tensors(state))
+
+
+Pasts = tuple[Tensor | None, ...]  # of the convolutions of q, k and v: (B, 3, d), None where one is left out
 
 
 class Mixer(nn.Module):
     """A token mixer: x (B, T, d) and the state of the past -> y (B, T, d) and the state after the last token.
 
     ``forward(x, state=None) -> (y, state)`` runs over T tokens at once; ``step(x, state)`` over one, x (B, d) or
-    (B, 1, d). Any split of a sequence gives the same outputs. A state never changes: one past may be continued twice.
+    (B, 1, d). Any split of a sequence gives the same outputs. States are never changed in place, so that one past may
+    be continued twice.
 
     Raises
     ------
@@ -52,6 +44,7 @@ class Mixer(nn.Module):
     """
 
     State: type
+    to_out: HeadOutput
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -87,10 +80,11 @@ class Mixer(nn.Module):
         raise NotImplementedError
 
     def _shapes(self, batch: int) -> list[tuple[int | None, ...]]:
-        """Of every tensor in a state, in their order; None for an axis that grows."""
+        """Shapes of the tensors in a state, in order; None for an axis that grows."""
         raise NotImplementedError
 
     def _mix(self, x: Tensor, state, step: bool = False):
+        """y (B, T, d) and the state after the last token, unchecked."""
         raise NotImplementedError
 
     @property
@@ -99,8 +93,8 @@ class Mixer(nn.Module):
 
     def _check(self, x, state) -> None:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.dim:
-            found = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"x must be a tensor (B, T, {self.dim}), not {found}")
+            given = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"x must be a tensor (B, T, {self.dim}), not {given}")
         if 0 in x.shape:
             raise ValueError(f"x is empty (shape {tuple(x.shape)}); it needs at least one sequence of one token")
         if x.device != self._weight.device:
@@ -110,8 +104,10 @@ class Mixer(nn.Module):
             x.is_floating_point() and torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64
         ):
             raise ValueError(f"x must be {self._weight.dtype} as the mixer's weights are, not {x.dtype}")
-        if state is None:
-            return
+        if state is not None:
+            self._check_state(x, state)
+
+    def _check_state(self, x: Tensor, state) -> None:
         if not isinstance(state, self.State):
             raise ValueError(f"state must be a {self.State.__name__}, not {type(state).__name__}")
         tensors, shapes = list(state_tensors(state)), self._shapes(len(x))
@@ -134,7 +130,7 @@ class Mixer(nn.Module):
 class HeadNorm(nn.Module):
     """RMSNorm with a gain, and a bias, per head: x (B, H, T, d) -> the same shape (E19). Either can be left out.
 
-    Gains start at ``gain``, biases at 0; both are kept flat, (H·d,), so that weight decay passes them by like other
+    Gains start at ``gain``, biases at 0; both are stored flat, (H·d,), so that weight decay spares them like other
     vectors.
     """
 
@@ -151,13 +147,12 @@ class HeadNorm(nn.Module):
 
 
 class CoreInput(nn.Module):
-    """From the residual stream to what enters a core (E18, E19), the same for every mixer with a fixed-size state.
+    """From the residual stream to the core's q, k, v (E18, E19), the same for every mixer with a fixed-size state.
 
-    Projection; short convolution and SiLU on q, k and v alike, as in DeltaNet; q and k normalised (ξ), v not; RMSNorm
-    and per-head bias on the key half and the value half of [ξ(k); v]; RoPE on the features of q and k. Queries do not
-    pass the norm and bias: those belong to the core's input. Without keys, queries have nothing to turn against: no
-    RoPE. The gain on keys starts at d_k^{-1/2}: a key enters the core with norm 1, as the feature map made it, and the
-    readout's start as an average (E17) is one. (In a trial, gain 1, or norm √d_k, trained 0.17 nats a byte worse.)
+    In order: projection; short convolution and SiLU on q, k and v alike, as in DeltaNet; q and k normalised (ξ), v not;
+    RMSNorm and per-head bias on the key half and the value half of [ξ(k); v], not on queries; RoPE on the features of q
+    and k, unless there are no keys for a query to turn against. The gain on keys starts at d_k^{-1/2}, so that a key
+    enters the core with norm 1, as the feature map made it, and the readout starts as the average that E17 asks for.
 
     ``forward(x, past, position)``: x (B, T, d) -> q, k, v, each (B, H, T, d/H) in at least float32, or None where left
     out; and the convolutions' new pasts.
@@ -190,38 +185,42 @@ class CoreInput(nn.Module):
         self.norm_k = HeadNorm(heads, d, norm=input_norm, bias=biases, gain=d**-0.5) if keys else None
         self.norm_v = HeadNorm(heads, d, norm=input_norm, bias=biases)
 
-    def empty(self, x: Tensor) -> tuple[Tensor | None, ...]:
-        """The convolutions' pasts before the first token."""
+    def empty(self, x: Tensor) -> Pasts:
+        """The convolutions' pasts before the first token: zeros."""
         zeros = x.new_zeros(x.shape[0], WIDTH - 1, self.dim, dtype=torch.promote_types(x.dtype, torch.float32))
         return tuple(None if project is None else zeros for project in (self.to_q, self.to_k, self.to_v))
 
     def shapes(self, batch: int) -> list[tuple[int, ...]]:
-        """Of the convolutions' pasts that there are."""
+        """Shapes of the pasts, for those convolutions that there are."""
         present = [project for project in (self.to_q, self.to_k, self.to_v) if project is not None]
         return [(batch, WIDTH - 1, self.dim)] * len(present)
 
-    def forward(self, x: Tensor, past: tuple[Tensor | None, ...], position: int):
-        q, k, v = (None if project is None else project(x) for project in (self.to_q, self.to_k, self.to_v))
+    def forward(self, x: Tensor, past: Pasts, position: int) -> tuple[Tensor | None, Tensor | None, Tensor, Pasts]:
+        q, k, v = (None if project is None else _wide(project(x)) for project in (self.to_q, self.to_k, self.to_v))
+        past_q, past_k, past_v = past
         with torch.autocast(x.device.type, enabled=False):
-            q, k, v = (None if y is None else y.to(torch.promote_types(y.dtype, torch.float32)) for y in (q, k, v))
-            past_q, past_k, past_v = past
-            if q is not None:
+            if q is not None and self.map_q is not None:
                 q, past_q = self.map_q(q, past_q)
-            if k is not None:
+            if k is not None and self.map_k is not None and self.norm_k is not None:
                 k, past_k = self.map_k(k, past_k)
                 k = self.norm_k(k)
             v, past_v = self.map_v(v, past_v)
             v = self.norm_v(v.unflatten(-1, (self.heads, self.d)).transpose(1, 2))
-            if self.rope:
+            if self.rope and q is not None and k is not None:
                 q, k = rotate(q, position), rotate(k, position)
         past = past_q, past_k, past_v
-        if x.shape[1] > 1:  # three rows of their own: a view would keep the whole sequence alive
+        if x.shape[1] > 1:  # a copy: a view of three rows would keep the whole sequence alive
             past = tuple(None if rows is None else rows.clone() for rows in past)
         return q, k, v, past
 
 
+def _wide(x: Tensor) -> Tensor:
+    """``x`` in at least float32."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 class HeadOutput(nn.Module):
-    """Heads back to the residual stream: optional RMSNorm per head, then the output projection."""
+    """From the heads back to the residual stream: optional RMSNorm per head, then the output projection."""
 
     def __init__(self, dim: int, heads: int, *, norm: bool):
         super().__init__()
@@ -234,3 +233,23 @@ class HeadOutput(nn.Module):
         o = o if self.norm is None else self.norm(o)
         o = o.transpose(1, 2).flatten(2)
         return self.project(o if torch.is_autocast_enabled(o.device.type) else o.to(self.project.weight.dtype))
+
+
+class CoreMixer(Mixer):
+    """A mixer around a core with a fixed-size state: :class:`CoreInput`, core, :class:`HeadOutput`.
+
+    Its ``State`` is a named tuple: the convolutions' pasts, what the core keeps, and how many tokens it has seen, which
+    is the position that RoPE continues from. A subclass says what the core does, in ``_core``.
+    """
+
+    input: CoreInput
+
+    def _core(self, q, k, v, state, step: bool) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
+        """The core's output o (B, H, T, d/H), and what it keeps."""
+        raise NotImplementedError
+
+    def _mix(self, x: Tensor, state, step: bool = False):
+        q, k, v, past = self.input(x, state.past, state.position)
+        with torch.autocast(x.device.type, enabled=False):  # the core runs in at least float32
+            o, kept = self._core(q, k, v, state, step)
+        return self.to_out(o), self.State(past, kept, state.position + x.shape[1])

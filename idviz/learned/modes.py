@@ -1,13 +1,15 @@
-"""The diagonal core (E15): complex modes λ_m a head, a step Δ_h, their discretisation, and the readout's weights."""
+"""The diagonal core (E15): each head's complex modes λ_m and step Δ_h, their discretisation, the readout's weights."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from idviz.exact.checks import choice
 from idviz.learned.checks import step_limits, switches, whole_number
 from idviz.learned.forms import Core
 
@@ -49,11 +51,9 @@ def discretise(lam: Tensor, delta: Tensor, method: str = "zoh") -> tuple[Tensor,
         An unknown method.
     """
     z = lam * delta
-    if method == "zoh":
+    if choice("discretisation", method, DISCRETISATIONS) == "zoh":
         return z.exp(), delta * zoh_ratio(z)
-    if method == "bilinear":
-        return (1.0 + z / 2.0) / (1.0 - z / 2.0), delta / (1.0 - z / 2.0)
-    raise ValueError(f"discretisation must be one of {', '.join(DISCRETISATIONS)}, not {method!r}")
+    return (1.0 + z / 2.0) / (1.0 - z / 2.0), delta / (1.0 - z / 2.0)
 
 
 def initial_modes(modes: int, initialisation: str = "lin") -> np.ndarray:
@@ -71,38 +71,36 @@ def initial_modes(modes: int, initialisation: str = "lin") -> np.ndarray:
     modes = whole_number("modes", modes)
     m = np.arange(modes)
     N = 2 * modes
-    if initialisation == "lin":
+    if choice("initialisation", initialisation, INITIALISATIONS) == "lin":
         omega = np.pi * m
     elif initialisation == "inv":
         omega = N / np.pi * (N / (2 * m + 1) - 1)
-    elif initialisation == "legs":
+    else:
         root = np.sqrt(2 * np.arange(N) + 1.0)
         skew = np.tril(np.outer(root, root), -1) / 2  # A + PPᵀ is −½ I plus this minus its transpose, up to the sign
         omega = np.sort(np.linalg.eigvalsh(1j * (skew.T - skew)))[modes:]
-    else:
-        raise ValueError(f"initialisation must be one of {', '.join(INITIALISATIONS)}, not {initialisation!r}")
     return -0.5 + 1j * omega
 
 
 class DiagonalModes(nn.Module):
-    """The core's parameters, all real: α, ω (H, M), log Δ (H,), w (H, M, 2), D (H, d_v) (E15, E17).
+    """The core's parameters, all stored real: α, ω (H, M), log Δ (H,), w (H, M, 2), D (H, d_v) (E15, E17).
 
-    λ_m = −exp(α_m) + iω_m; w starts at Δ_h/(M|b̄_m|²), so that the readout starts as an average over about 1/Δ tokens.
-    Calling it returns the :class:`Core` of the three forms, in float32 (float64 if the module is double).
+    λ_m = −exp(α_m) + iω_m. w starts at Δ_h/(M|b̄_m|²), so that the readout starts as an average over about 1/Δ tokens.
+    Calling the module returns the :class:`Core` for the three forms, in float32 (float64 if the module is double).
 
     Parameters
     ----------
     heads, modes : int
         H and M, at least 1 each.
     d_v : int
-        Value channels a head.
+        Value channels per head.
     initialisation : {"lin", "inv", "legs"}
     step_range : (float, float)
-        Δ of the first and the last head, log-spaced between. One-token resolution needs Δ ≈ 1/M, over about M tokens.
+        Δ of the first and the last head, log-spaced between. A resolution of one token needs Δ ≈ 1/M, and then lasts
+        for about M tokens.
     discretisation : {"zoh", "bilinear"}
     feedthrough : bool
-        Whether D⊙v_t is added; D starts at 0. (In trials 1, where a head at first passes its own token on, trained
-        0.2 nats per token worse, in the Interdomain mixer and in the S4D mixer alike.)
+        Whether D⊙v_t is added; D starts at 0 (trials: ``benchmarks/notes.md``).
 
     Raises
     ------
@@ -125,8 +123,7 @@ class DiagonalModes(nn.Module):
         heads, modes, d_v = (whole_number(*pair) for pair in (("heads", heads), ("modes", modes), ("d_v", d_v)))
         low, high = step_limits(step_range)
         switches(feedthrough=feedthrough)
-        if discretisation not in DISCRETISATIONS:
-            raise ValueError(f"discretisation must be one of {', '.join(DISCRETISATIONS)}, not {discretisation!r}")
+        choice("discretisation", discretisation, DISCRETISATIONS)
         lam = initial_modes(modes, initialisation)
         self.heads, self.modes, self.discretisation = heads, modes, discretisation
         dtype = torch.get_default_dtype()
@@ -166,10 +163,12 @@ class DiagonalModes(nn.Module):
         return f"heads={self.heads}, modes={self.modes}, discretisation={self.discretisation!r}"
 
 
-def parameter_groups(model: nn.Module, lr: float, *, core_lr: float | None = None, weight_decay: float = 0.1):
-    """Parameter groups for any optimiser: the cores apart (own learning rate, no decay), matrices decayed, vectors not.
+def parameter_groups(
+    model: nn.Module, lr: float, *, core_lr: float | None = None, weight_decay: float = 0.1
+) -> list[dict[str, Any]]:
+    """Parameter groups for any optimiser: matrices, which decay; vectors; cores, with a learning rate of their own.
 
-    Every training path uses this, so that no mixer gets another recipe. ``core_lr`` defaults to ``min(lr, 1e-3)``.
+    Every training path uses this, so that all mixers are trained alike. ``core_lr`` defaults to ``min(lr, 1e-3)``.
     """
     core = {id(p) for module in model.modules() if isinstance(module, DiagonalModes) for p in module.parameters()}
     groups: dict[str, list[nn.Parameter]] = {"matrices": [], "vectors": [], "core": []}

@@ -1,4 +1,4 @@
-"""Sizes of decoder, each for every mixer: equal parameter counts, equal state budgets for Interdomain and S4D (E20)."""
+"""Decoder sizes for every mixer: equal parameter counts, and equal state budgets for Interdomain and S4D (E20)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from idviz.exact.checks import choice
 from idviz.learned.checks import whole_number
 from idviz.learned.decoder import Decoder, DecoderConfig, mixer_options
-from idviz.learned.mixer_parts import choice
 from idviz.learned.mixers import MIXERS
 
 WIDTH_MULTIPLE = 8  # of the SwiGLU layer
@@ -17,7 +17,7 @@ WIDTH_MULTIPLE = 8  # of the SwiGLU layer
 
 @dataclass(frozen=True)
 class Scale:
-    """A size, before the mixer is chosen: how many parameters in all, and everything but the SwiGLU width."""
+    """A size, whatever the mixer: the number of parameters in all, and every dimension but the SwiGLU width."""
 
     parameters: int
     vocabulary: int
@@ -39,17 +39,17 @@ SCALES = {
 
 
 def preset(scale: str, mixer: str = "interdomain", *, vocabulary: int | None = None, **options) -> DecoderConfig:
-    """The configuration of a scale with a mixer, its SwiGLU width chosen so that all mixers have the same parameters.
+    """The configuration of a scale with a mixer; its SwiGLU width gives all mixers the same number of parameters.
 
     Mixers need unequal numbers of parameters (S4D has no queries and keys, softmax no short convolution); what one
-    saves, its feed-forward layer gets. No mixer is made smaller to fit.
+    saves goes to its feed-forward layers. No mixer is made smaller to fit.
 
     Parameters
     ----------
-    scale : {"tiny", "small", "125M", "350M", "760M", "1.3B"}
+    scale : {"nano", "tiny", "small", "125M", "350M", "760M", "1.3B"}
     mixer : {"interdomain", "s4d", "softmax", "linear"}
     vocabulary : int, optional
-        Another vocabulary than the scale's; the parameter count stays.
+        Another vocabulary than the scale's, for the same number of parameters.
     **options
         Of the mixer (``readout="fixed"``, ``modes=16`` …).
 
@@ -76,69 +76,33 @@ def preset(scale: str, mixer: str = "interdomain", *, vocabulary: int | None = N
 
 
 def meta(config: DecoderConfig) -> Decoder:
-    """The decoder without its weights: to count, at no cost in memory."""
+    """The decoder on torch's meta device: shapes without weights, for counting at no cost in memory."""
     with torch.device("meta"):
         return Decoder(config)
 
 
 @dataclass(frozen=True)
 class SizeRow:
-    """One line of the table of sizes; ``state``: real numbers a layer and sequence, at ``tokens`` tokens (E20)."""
+    """One row of the table of sizes; ``state``: real numbers per layer and sequence after ``tokens`` tokens (E20).
+
+    ``parameters`` are those of the decoder, ``nominal`` those of the scale.
+    """
 
     scale: str
     mixer: str
     config: DecoderConfig
     parameters: int
+    nominal: int
     state: int
     tokens: int
 
 
 def sizes(tokens: int = 4096) -> Iterator[SizeRow]:
-    """Every scale with every mixer, built on the meta device and counted."""
+    """A row for every scale with every mixer, counted on the meta device."""
     whole_number("tokens", tokens)
     for scale in SCALES:
         for mixer in MIXERS:
             config = preset(scale, mixer)
             decoder = meta(config)
             state = decoder.blocks[0].mixer.state_size(tokens)
-            yield SizeRow(scale, mixer, config, decoder.parameter_count(), state, tokens)
-
-
-def print_sizes(tokens: int = 4096) -> None:
-    """The table behind ``idviz sizes``."""
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        title="Decoder sizes, each for every mixer", title_justify="left", box=SIMPLE, show_edge=False, pad_edge=False
-    )
-    for heading in ("scale", "mixer"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("parameters", "nominal", "SwiGLU", "state"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in sizes(tokens):
-        config, size = row.config, SCALES[row.scale]
-        number = list(MIXERS).index(row.mixer)
-        about = (
-            f"[bold]{row.scale}[/], {config.depth} layers",
-            f"d = {config.dim}",
-            f"{config.heads} heads, M = {size.modes}",
-            f"{config.vocabulary:,} tokens",
-        )
-        table.add_row(
-            about[number],
-            row.mixer,
-            f"{row.parameters:,}",
-            f"{row.parameters / size.parameters:.1%}",
-            f"{config.feedforward:,}",
-            f"{row.state:,}",
-            end_section=number == len(MIXERS) - 1,
-        )
-    console = Console()
-    console.print(table)
-    console.print(
-        f"State: real numbers a sequence and layer after {tokens:,} tokens, the convolutions' pasts excluded. "
-        "interdomain H·2M·(d_k+d_v), s4d d·2N_s with N_s = 2M, softmax 2·T·d, linear H·d_k·d_v.",
-        highlight=False,
-    )
+            yield SizeRow(scale, mixer, config, decoder.parameter_count(), SCALES[scale].parameters, state, tokens)

@@ -1,4 +1,4 @@
-"""Rotary position embeddings with float32 phases: angles in float64, tables cast to at least float32 (E19)."""
+"""Rotary position embeddings: angles in float64, tables in at least float32 (E19)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def rope_table(start: int, length: int, d: int, dtype: torch.dtype, device: torc
 
 
 def rotate(x: Tensor, start: int = 0) -> Tensor:
-    """Turn feature pair (i, i+d/2) of position t by t·10000^(−2i/d); x (…, T, d), its first token at ``start`` (E19).
+    """x (…, T, d) with the feature pair (i, i+d/2) of position t turned by t·10000^(−2i/d) (E19).
 
-    Shape and dtype of ``x``; the turning itself is done in at least float32.
+    ``start`` is the position of the first token. Returns the shape and dtype of ``x``; computes in at least float32.
 
     Raises
     ------

@@ -1,11 +1,12 @@
-"""What each switch of the ablation takes away, in plain words."""
+"""A study's variants and their differences in words: for pictures, captions, notebooks and the README."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numpy as np
 
+from idviz.lab.studies import Variant
 from idviz.numbers.measured import mixer_name
-from idviz.words import capital
+from idviz.words import capital, number, signed
 
 _LABELS = {
     "full": "the full layer",
@@ -16,7 +17,7 @@ _LABELS = {
     "no_feedthrough": "no feedthrough D",
     "denominator": "denominator kept",
 }
-_WORDS = {  # a caption's beginning
+_WORDS = {  # to begin a sentence with
     "full": "The full layer",
     "fixed_readout": "Without query-conditioning (every token reads the state with the same learned weights)",
     "value_input": "With values as the only input (the keys leave no trace in the state, learned constants do)",
@@ -27,11 +28,34 @@ _WORDS = {  # a caption's beginning
 }
 
 
-def label_of(name: str, row: Mapping) -> str:
-    """A few words for a picture; of a variant that nobody foresaw, its name."""
-    return _LABELS.get(name) or (mixer_name(name) if name == row.get("mixer", name) else name.replace("_", " "))
+def label(variant: Variant) -> str:
+    """A few words for a picture; a variant without words of its own is called by its name."""
+    return label_of(variant.name, variant.mixer)
 
 
-def words_of(name: str, label: str) -> str:
-    """What was taken away, to begin a sentence with."""
-    return _WORDS.get(name, capital(label))
+def label_of(name: str, mixer: str = "") -> str:
+    """:func:`label` of a variant that is known by its name and mixer alone."""
+    return _LABELS.get(name) or (mixer_name(name) if name == mixer else name.replace("_", " "))
+
+
+def taken_away(variant: Variant) -> str:
+    """What the variant lacks, to begin a sentence with."""
+    return _WORDS.get(variant.name, capital(label(variant)))
+
+
+def difference_words(nats: float, unit: str = "nats") -> str:
+    """ "+0.031 nats per token" or, with the unit "percent", "−2.1 % perplexity"."""
+    if unit == "nats":
+        return f"{signed(nats, 2)} nats per token"
+    return f"{signed(100 * float(np.expm1(nats)), 2)} % perplexity"
+
+
+def judged(variant: Variant, unit: str = "nats") -> str:
+    """The variant's difference from the first, with what the seeds say about it."""
+    words = difference_words(variant.difference, unit)
+    shown = variant.differences_in(unit)
+    if shown.spread is None:
+        return f"{words}, from one seed, which tells no spread"
+    low, high = shown.range
+    ends = f"{len(shown)} seeds, {number(low, 2)} to {number(high, 2)}, spread {number(shown.spread, 2)}"
+    return f"{words} ({ends})" if variant.differences.clear else f"{words}, no more than the seeds' spread ({ends})"

@@ -1,4 +1,4 @@
-"""The numbers behind *Generate*: one text made once for each setting, every token of it kept."""
+"""The numbers of *Generate*: one text for each setting, generated once, with the probabilities of every token."""
 
 from __future__ import annotations
 
@@ -9,23 +9,38 @@ from functools import lru_cache
 import numpy as np
 
 from idviz.needs import needed
-from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape
+from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, trained
 
 MOST_PROMPT, MOST_NEW = 256, 200
-SHOWN = 8
-START = "\n"  # stands in for an empty prompt: in the plays, a line that has just ended
-BYTES = 4  # a number, in 32-bit floating point
-_making = threading.Lock()  # who asks for a text that is being made waits for it
+PROMPT = "FIRST LORD\nThe night is long, my friend, and yet"  # ours
+START = "\n"  # in place of an empty prompt: in the plays, a line that has just ended
+SHOWN = 8  # likeliest next tokens
+BYTES = 4  # of a number, in 32-bit floating point
+_making = threading.Lock()  # a second caller waits for a text that is being made
 
 
 @dataclass(frozen=True, eq=False)
 class GenerateResult:
-    """After ``made`` new tokens: what there is, and the model's next token.
+    """The text after ``made`` of ``length`` new tokens, the model's next token, and the size of its state.
 
-    ``pieces``, ``probability`` (prompt + made,): the tokens so far and what the model gave each, NaN for the first.
-    ``top`` (K,) the likeliest next tokens' texts, ``own`` and ``drawn`` (K,) the model's probabilities and those drawn
-    from; ``chosen`` the next token's text, its place in ``top`` or None, its own probability; None at the end.
-    ``positions`` (n,), ``own_bytes``, ``other_bytes`` (n,): recurrent state against tokens read.
+    Attributes
+    ----------
+    pieces, probability : (prompt + made,)
+        The tokens so far, and the model's probability of each (at temperature 1), NaN for the first.
+    top : (K,) texts
+        The likeliest next tokens.
+    own, drawn : (K,)
+        Their probabilities: the model's own, and those at the temperature.
+    entropy : float
+        Of the model's own distribution, in bits.
+    chosen : (text, place, probability) or None
+        The next token, its place in ``top`` or None, its own probability; None at the end of the text.
+    positions, own_bytes, other_bytes : (n,)
+        Recurrent state in bytes against tokens read: this model's, and the other kind's at the same width (E20).
+    now_bytes : (int, int)
+        Both after the tokens so far.
+    equal_at : float
+        Number of tokens at which both are equal.
     """
 
     model: str
@@ -52,23 +67,23 @@ class GenerateResult:
 
     @property
     def read(self) -> int:
-        """Tokens in the context."""
+        """Number of tokens read so far."""
         return self.prompt + self.made
 
     @property
     def surprise(self) -> np.ndarray:
-        """Bits, −log₂ of each token's probability."""
+        """−log₂ of each token's probability, in bits."""
         return -np.log2(np.maximum(self.probability, 1e-30))
 
 
 @lru_cache(maxsize=24)
 def _generation(model: str, prompt: tuple[int, ...], temperature: float, seed: int, length: int):
-    decoder = needed("idviz.lab.models").shared(model).decoder
-    return needed("idviz.lab.probing").watch(decoder, prompt, length, temperature=temperature, seed=seed, top=SHOWN)
+    watch = needed("idviz.lab.probing").watch
+    return watch(trained(model).decoder, prompt, length, temperature=temperature, seed=seed, top=SHOWN)
 
 
 def generation(model: str, prompt: tuple[int, ...], temperature: float, seed: int, length: int):
-    """The whole text, made once."""
+    """The whole text, generated once."""
     with _making:
         return _generation(model, prompt, temperature, seed, length)
 
@@ -77,27 +92,27 @@ def generation(model: str, prompt: tuple[int, ...], temperature: float, seed: in
 def _kinds(model: str):
     """The model's decoder, and one of the other kind at the same width and depth.
 
-    Beside a state of fixed size a softmax cache; beside a softmax cache an Interdomain state.
+    To a state of fixed size the other kind is a softmax cache; to a softmax cache, an Interdomain state.
     """
-    own = needed("idviz.lab.models").shared(model).decoder
+    own = trained(model).decoder
     other = "interdomain" if own.config.mixer == "softmax" else "softmax"
     alike = ("dim", "depth", "heads")
-    for name, found in bundled().items():
-        if found["mixer"] == other and all(found[part] == getattr(own.config, part) for part in alike):
-            return own, needed("idviz.lab.models").shared(name).decoder
-    return own, needed("idviz.learned.presets").meta(
-        replace(own.config, mixer=other, mixer_options={})
-    )  # none is bundled
+    for name, config in bundled().items():
+        if config["mixer"] == other and all(config[part] == getattr(own.config, part) for part in alike):
+            return own, trained(name).decoder
+    unbundled = replace(own.config, mixer=other, mixer_options={})
+    return own, needed("idviz.learned.presets").meta(unbundled)  # without weights: enough to count
 
 
 def kept(model: str, tokens: int) -> tuple[int, int]:
     """Bytes of recurrent state after so many tokens: the model's, and the other kind's at the same width (E20)."""
-    return tuple(BYTES * decoder.state_size(tokens) for decoder in _kinds(model))
+    own, other = _kinds(model)
+    return BYTES * own.state_size(tokens), BYTES * other.state_size(tokens)
 
 
 @lru_cache(maxsize=16)
 def curves(model: str, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Tokens read, both kinds' bytes, and the number of tokens at which they are equal."""
+    """Tokens read, the bytes of both kinds, and the number of tokens at which they are equal."""
     fixed, grows = sorted(_kinds(model), key=lambda decoder: decoder.config.mixer == "softmax")
     equal = fixed.state_size(1) / grows.state_size(1)  # the cache grows by as much at each token
     at = np.unique(np.linspace(0, max(longest, round(2 * equal)), 65).round().astype(int))
@@ -112,46 +127,42 @@ def _label(model: str, token: int) -> str:
 
 
 def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResult:
-    """After ``token`` of the ``length`` new tokens that this model makes of the prompt."""
+    """The model's continuation of the prompt after ``token`` of its ``length`` new tokens."""
     needed("idviz.lab.probing")  # says what is missing where PyTorch is not installed
     shape(model)
     start = encoded(model, prompt or START)
     if len(start) > MOST_PROMPT:
         raise ValueError(f"The prompt has {len(start):,} tokens; at most {MOST_PROMPT} can be read here.")
-    made = generation(model, start, temperature, seed, length)
-    trained = needed("idviz.lab.models").shared(model)
-    read = made.prompt + token
+    text = generation(model, start, temperature, seed, length)
+    read = text.prompt + token
     at, own, other, equal = curves(model, len(start) + length)
-    warnings = []
-    if read > trained.trained_at:
-        warnings.append(
-            f"{model} was trained on {trained.trained_at} tokens at a time; this text is longer, {read} tokens."
-        )
+    limit = trained(model).trained_at
+    longer = f"{model} was trained on {limit} tokens at a time; this text is longer, {read} tokens."
     chosen = None
     if token < length:
-        came = int(made.tokens[read])
-        place = np.flatnonzero(made.top[token] == came)
-        chosen = (_label(model, came), int(place[0]) if len(place) else None, float(made.probability[read]))
+        following = int(text.tokens[read])
+        place = np.flatnonzero(text.top[token] == following)
+        chosen = (_label(model, following), int(place[0]) if len(place) else None, float(text.probability[read]))
     return GenerateResult(
         model=model,
-        mixer=trained.mixer,
+        mixer=trained(model).mixer,
         other_mixer=_kinds(model)[1].config.mixer,
         temperature=temperature,
         seed=seed,
-        pieces=pieces(model, tuple(made.tokens[:read].tolist())),
-        prompt=made.prompt,
+        pieces=pieces(model, tuple(text.tokens[:read].tolist())),
+        prompt=text.prompt,
         made=token,
         length=length,
-        probability=made.probability[:read],
-        top=tuple(_label(model, int(one)) for one in made.top[token]),
-        own=made.top_probability[token],
-        drawn=made.top_drawn[token],
-        entropy=float(made.entropy[token]),
+        probability=text.probability[:read],
+        top=tuple(_label(model, int(one)) for one in text.top[token]),
+        own=text.top_probability[token],
+        drawn=text.top_drawn[token],
+        entropy=float(text.entropy[token]),
         chosen=chosen,
         positions=at,
         own_bytes=own,
         other_bytes=other,
         now_bytes=kept(model, read),
         equal_at=equal,
-        warnings=tuple(warnings),
+        warnings=(longer,) if read > limit else (),
     )

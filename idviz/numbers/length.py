@@ -1,24 +1,23 @@
-"""The numbers behind *Perplexity against context length*: saved curves, or models run now on a person's own text."""
+"""Perplexity against context length: saved curves, or the bundled models run now on a person's own text."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 
-import numpy as np
-
+from idviz.lab.studies import LengthCurves
 from idviz.needs import needed
-from idviz.numbers import paper
-from idviz.numbers.measured import MIXERS, Missing, mixer_name
+from idviz.numbers.measured import Missing, mixer_name
 from idviz.samples.files import Uploaded
+from idviz.words import number
 
-TARGETS = 32  # of own text
+TARGETS = 32  # of a person's own text
 LEAST_TARGETS = 16
-LONGEST = 8  # times the context in training: what takes seconds, not minutes
+LONGEST = 8  # times the context in training, so that it takes seconds, not minutes
 _KEPT = 8  # texts
+_FLAT = 1e-12  # nats by which the unigram's loss may move
 
 SPEECH = (
     "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, "
@@ -39,118 +38,59 @@ SPEECH = (
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """One model's losses (C,) in nats per token at ``contexts`` (C,) tokens, 95 % ``interval`` (C, 2) of the loss.
-
-    ``ratio`` (C, 3): perplexity over that at ``trained_at``, with its interval from paired differences. ``mixer`` and
-    ``seed`` are None for the model that knows no context.
-    """
-
-    model: str
-    mixer: str | None
-    seed: int | None
-    trained_at: int
-    contexts: np.ndarray
-    loss: np.ndarray
-    interval: np.ndarray
-    ratio: np.ndarray
-
-    def within(self, unit: str) -> tuple[np.ndarray, np.ndarray]:
-        """(C,) values and (C, 2) interval in a unit."""
-        if unit == "ratio":
-            return self.ratio[:, 0], self.ratio[:, 1:]
-        return (self.loss, self.interval) if unit == "nats" else (np.exp(self.loss), np.exp(self.interval))
-
-
-@dataclass(frozen=True, eq=False)
 class LengthResult:
-    """Curves of one or several seeds of one or several mixers, and of the model that knows no context.
+    """The curves shown, in a unit; ``own``: of a person's own text, measured just now, else the saved ones."""
 
-    ``own``: measured just now on a person's own text, else the saved results. ``targets`` were the same for all.
-    """
-
-    curves: tuple[Curve, ...]
+    curves: LengthCurves
     unit: str
     own: bool
-    targets: int
-    tokens: int
-    names: dict[str | None, str]
-    paper: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...] = ()
 
     @property
-    def mixers(self) -> tuple[str | None, ...]:
-        return tuple(dict.fromkeys(curve.mixer for curve in self.curves))
-
-    @property
-    def trained_at(self) -> int:
-        return self.curves[0].trained_at
-
-    def of(self, mixer: str | None) -> tuple[Curve, ...]:
-        """Its curves, one a seed."""
-        return tuple(curve for curve in self.curves if curve.mixer == mixer)
-
-    def mean(self, mixer: str | None, unit: str) -> tuple[np.ndarray, np.ndarray]:
-        """Contexts that all seeds share, and the mean over seeds there: of the loss, of the ratio's logarithm."""
-        curves = self.of(mixer)
-        shared = sorted(set.intersection(*(set(curve.contexts.tolist()) for curve in curves)))
-        rows = []
-        for curve in curves:
-            picks = np.searchsorted(curve.contexts, shared)
-            rows.append(np.log(curve.ratio[picks, 0]) if unit == "ratio" else curve.loss[picks])
-        mean = np.mean(rows, axis=0)
-        return np.array(shared), mean if unit == "nats" else np.exp(mean)
+    def unigram_is_flat(self) -> bool:
+        """Whether the control is there and at one loss, as it must be."""
+        return self.curves.unigram_moves is not None and self.curves.unigram_moves <= _FLAT
 
 
-def curves(found: Mapping) -> tuple[Curve, ...]:
-    """Of a result as ``idviz length`` writes it, contexts rising; read-only arrays."""
-    made = []
-    for row in found["models"]:
-        points = sorted(row["curve"], key=lambda point: point["context"])
-        columns = {
-            "contexts": np.array([point["context"] for point in points]),
-            "loss": np.array([point["loss"] for point in points], float),
-            "interval": np.array([point["interval"] for point in points], float).reshape(-1, 2),
-            "ratio": np.array([point["ratio"] for point in points], float).reshape(-1, 3),
-        }
-        for column in columns.values():
-            column.flags.writeable = False
-        made.append(Curve(row["model"], row["mixer"], row["seed"], row["trained_at"], **columns))
-    return tuple(made)
-
-
-def compute(saved: Mapping | None) -> Callable[..., LengthResult]:
-    """The explorable's ``compute``, with the saved results (None where there are none)."""
-    kept = None if saved is None else curves(saved)
+def compute(saved: LengthCurves | None) -> Callable[..., LengthResult]:
+    """The page's ``compute``, given the saved curves (None where there are none)."""
 
     def run(*, source, models, unit, text, file, progress=None) -> LengthResult:
-        found, shown = saved, kept
-        if source == "own":
-            found = measure_now(read_text(text, file), progress)
-            shown = curves(found)
-        if shown is None:
+        curves = measure_now(read_text(text, file), progress) if source == "own" else saved
+        if curves is None:
             raise Missing("no saved results")
-        chosen = tuple(c for c in shown if c.mixer is None or models in ("all", c.mixer))
-        if not any(curve.mixer is not None for curve in chosen):
-            there = ", ".join(mixer_name(mixer) for mixer in dict.fromkeys(c.mixer for c in shown) if mixer)
-            raise ValueError(f"There is no model with {mixer_name(models)} among those measured; there are {there}.")
-        names = {mixer: mixer_name(mixer) for mixer in (*MIXERS, *(c.mixer for c in shown), None)}
-        return LengthResult(
-            chosen, unit, source == "own", found["targets"], found["tokens"], names, paper.LENGTH, _warnings(chosen)
-        )
+        if models != "all":
+            if models not in curves.mixers:
+                there = ", ".join(mixer_name(mixer) for mixer in curves.mixers)
+                raise ValueError(
+                    f"There is no model with {mixer_name(models)} among those measured; there are {there}."
+                )
+            curves = curves.only(models)
+        return LengthResult(curves, unit, source == "own", _warnings(curves))
 
     return run
 
 
-def _warnings(shown: tuple[Curve, ...]) -> tuple[str, ...]:
-    moved = max((float(np.ptp(curve.loss)) for curve in shown if curve.mixer is None), default=0.0)
-    if moved <= 1e-12:
+def _warnings(curves: LengthCurves) -> tuple[str, ...]:
+    moved = curves.unigram_moves
+    if moved is None or moved <= _FLAT:
         return ()
     return (f"The unigram model's curve is not flat (it moves by {moved:.2g} nats): the targets were not the same.",)
 
 
+def change_words(ratio: float) -> str:
+    """A ratio of perplexities in words: "1.2 % higher", "the same to 0.1 %", "2.4 times as high"."""
+    percent = 100 * (ratio - 1)
+    if abs(percent) < 0.05:
+        return "the same to 0.1 %"
+    if ratio >= 2:
+        return f"{number(ratio)} times as high"
+    return f"{number(abs(percent), 2)} % {'higher' if percent > 0 else 'lower'}"
+
+
+# -- a person's own text ----------------------------------------------------------------------------------------------
 def read_text(text: str, file: Uploaded | None) -> str:
-    """What is measured: the file where there is one. Raises ``ValueError`` where it is no text."""
+    """The file's text where there is a file, else ``text``. Raises ``ValueError`` where the file is no text."""
     if file is None:
         return text
     try:
@@ -159,11 +99,11 @@ def read_text(text: str, file: Uploaded | None) -> str:
         raise ValueError(f"File {file.name!r} is not UTF-8 text: byte {error.start} can't be read.") from None
 
 
-_found: OrderedDict[str, dict] = OrderedDict()
+_remembered: OrderedDict[str, LengthCurves] = OrderedDict()
 _lock = threading.Lock()  # one measurement at a time, each text once
 
 
-def measure_now(text: str, progress=None) -> dict:
+def measure_now(text: str, progress=None) -> LengthCurves:
     """Run the bundled models on a text, with few targets; the last few texts are remembered.
 
     Raises
@@ -173,16 +113,16 @@ def measure_now(text: str, progress=None) -> dict:
     """
     needed("idviz.learned.decoder")  # a message for people where PyTorch is missing
     with _lock:
-        if text not in _found:
-            _found[text] = _measure(text, progress)
-            while len(_found) > _KEPT:
-                _found.popitem(last=False)
-        _found.move_to_end(text)
-        return _found[text]
+        if text not in _remembered:
+            _remembered[text] = _measure(text, progress)
+            while len(_remembered) > _KEPT:
+                _remembered.popitem(last=False)
+        _remembered.move_to_end(text)
+        return _remembered[text]
 
 
-def _measure(text: str, progress) -> dict:
-    lengths, models = (import_module(f"idviz.lab.{name}") for name in ("lengths", "models"))
+def _measure(text: str, progress) -> LengthCurves:
+    lengths, models = needed("idviz.lab.lengths"), needed("idviz.lab.models")
     trained = [models.shared(name) for name in models.names()]
     if not trained:
         raise ValueError("This idviz carries no trained models; `make results` trains and bundles them.")
@@ -197,4 +137,5 @@ def _measure(text: str, progress) -> dict:
     longest = min(max(at, tokens - TARGETS), LONGEST * at)
     contexts = {*lengths.default_contexts(at, longest=longest), longest}  # as far as the text goes
     targets = min(TARGETS, tokens - longest)
-    return lengths.measure(trained, text, contexts, targets=targets, progress=progress)
+    measured = lengths.measure_lengths(trained, text, contexts, targets=targets, progress=progress)
+    return LengthCurves.from_result(measured)

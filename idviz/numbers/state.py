@@ -1,22 +1,24 @@
-"""The numbers behind *What the state holds*: a layer traced once for each text, every query drawn from that."""
+"""The numbers of *What the state holds*: a layer is traced once for each text, and every query is read from that."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from idviz.needs import needed
-from idviz.numbers.trained_models import encoded, pieces, shape
+from idviz.numbers.trained_models import encoded, pieces, shape, trained
 
 MOST_TOKENS = 256
-ALIKE = "same"  # the other model's layer and head, unless they are chosen
-NOTHING = "nothing"
-_tracing = threading.Lock()  # who asks for a trace that is being made waits for it
+NEAR = 16  # tokens back that count as near, in words and in the picture
+ALIKE = "same"  # choice of the other model's layer or head: the same as the first one's
+NOTHING = "nothing"  # choice of the other model: none
+_tracing = threading.Lock()  # a second caller waits for a trace that is being made
 
-# Of our own making: short texts in which something comes back.
+# Our own short texts, in which something comes back.
 TALE = (
     "The miller's daughter kept a silver key. She hid the key beneath the seventh stone,\n"
     "and told the stone, the mill and the slow river; but to the steward of the hall she said:\n"
@@ -44,7 +46,7 @@ _FIXED = {"tale": TALE, "pairs": PAIRS}
 
 
 def cumulative(row: np.ndarray) -> np.ndarray:
-    """(n,): the part of Σ|a| on the last 1, 2, … n tokens."""
+    """(n,): the share of Σ|a| on the last 1, 2, … n tokens; NaN where all weights are 0."""
     size = np.abs(row[::-1])
     total = size.sum()
     return np.cumsum(size) / total if total > 0 else np.full(len(row), np.nan)
@@ -52,7 +54,7 @@ def cumulative(row: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Head:
-    """One head of one layer of a bundled model, counted from 1."""
+    """One head of one layer of a bundled model; both count from 1."""
 
     model: str
     mixer: str
@@ -67,10 +69,28 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class StateResult:
-    """The query at token ``n`` of ``tokens``, for a head with a state and, if there is one, a head of another model.
+    """One query, as a head with a state reads it and, where there is one, a head of another model.
 
-    ``u``, ``gamma`` (M,) are lengths over the largest of the whole text; ``s``, ``waves`` (M,) complex; ``row`` (n,)
-    the head's weights on the tokens so far, ``beside_row`` the other's; ``memory`` in tokens.
+    Attributes
+    ----------
+    tokens : texts of all tokens
+    n : int
+        The query's position, from 1.
+    where, beside : Head
+        The head, and the other model's.
+    u, gamma : (M,)
+        Lengths ‖u_m‖, ‖γ_m‖ over their largest in the whole text (E16).
+    s, waves : (M,) complex
+        Basis weights, and each mode's wave in the token weights (E17).
+    a_bar : (M,) complex
+    row, beside_row : (n,)
+        Weights on the tokens so far.
+    memory : float
+        Tokens.
+    error, beside_error : float
+        Relative difference between the weights' output and the layer's.
+    state_numbers : int
+        Real numbers in the head's state (E20).
     """
 
     tokens: tuple[str, ...]
@@ -91,36 +111,36 @@ class StateResult:
     warnings: tuple[str, ...] = ()
 
     def share(self, last: float, row: np.ndarray | None = None) -> float:
-        """The part of all |weight| that lies on the last so many tokens; NaN where there is no weight."""
+        """The share of all |weight| on the ``last`` tokens; NaN where there is no weight."""
         return float(cumulative(self.row if row is None else row)[min(max(round(last), 1), self.n) - 1])
 
 
 @lru_cache(maxsize=8)
 def play(model: str) -> str:
-    """The first held-out play's opening, from the installed package; as many characters as surely fit.
+    """The opening of the first held-out play, cut to a length that surely fits.
 
-    Raises ``ValueError`` where the package is missing, or the model has seen some of every play.
+    Raises ``ValueError`` where the plays are not installed, or the model has read some of every play.
     """
-    found = needed("idviz.lab.models").shared(model).held_out
-    if not found:
+    own = trained(model)
+    if not own.held_out:
         raise ValueError(f"{model} has read a part of every text; there is no play that it never read.")
+    title = own.held_out[0]
     documents = {document.name: document.text for document in needed("idviz.lab.corpus").plays()}
-    if found[0] not in documents:
-        raise ValueError(f"{model} was kept from {found[0]!r}, which is not among the installed plays.")
-    text = documents[found[0]]
-    kept = encoded(model, text[:2000])[: MOST_TOKENS - 16]
-    return needed("idviz.lab.models").shared(model).tokenizer.decode(kept).rstrip("\ufffd")
+    if title not in documents:
+        raise ValueError(f"{title!r} was kept from {model}'s training, but is not among the installed plays.")
+    opening = encoded(model, documents[title][:2000])[: MOST_TOKENS - 16]
+    return own.tokenizer.decode(opening).rstrip("\ufffd")
 
 
 def text_of(model: str, passage: str, text: str) -> str:
-    """The text that is read."""
+    """The chosen passage: a ready one, or the person's own ``text``."""
     if passage == "play":
         return play(model)
     return _FIXED.get(passage, text)
 
 
 def token_count(model: str, passage: str, text: str) -> int:
-    """For the slider's end: how many tokens the text has; the limit where that can't be told here."""
+    """Number of tokens in the text, for the slider's end; the limit where that can't be known here."""
     try:
         return max(1, min(MOST_TOKENS, len(encoded(model, text_of(model, passage, text)))))
     except ValueError:
@@ -129,19 +149,13 @@ def token_count(model: str, passage: str, text: str) -> int:
 
 @lru_cache(maxsize=24)
 def _probe(model: str, tokens: tuple[int, ...], layer: int):
-    return needed("idviz.lab.probing").read_layer(needed("idviz.lab.models").shared(model).decoder, tokens, layer - 1)
+    return needed("idviz.lab.probing").read_layer(trained(model).decoder, tokens, layer - 1)
 
 
 def probe(model: str, tokens: tuple[int, ...], layer: int):
-    """One layer's trace at every position and head, made once."""
+    """One layer's reading at every position and head, made once."""
     with _tracing:
         return _probe(model, tokens, layer)
-
-
-def _clamped(name: str, wanted: int, most: int, model: str, warnings: list[str]) -> int:
-    if wanted > most:
-        warnings.append(f"{model} has no {name} {wanted}; its {name} {most} is shown.")
-    return min(wanted, most)
 
 
 def compute(*, model, passage, text, layer, head, beside, beside_layer, beside_head, position) -> StateResult:
@@ -154,48 +168,56 @@ def compute(*, model, passage, text, layer, head, beside, beside_layer, beside_h
     config = shape(model)
     if config["mixer"] != "interdomain":
         raise ValueError(f"{model} has no state of keys and values to look into; choose an Interdomain model.")
-    warnings: list[str] = []
-    found = probe(model, tokens, layer)
-    h, t = head - 1, position - 1
-    n = min(position, len(tokens))
-    if n < position:
+    seen = probe(model, tokens, layer)
+    if position > len(tokens):
         raise ValueError(f"Query at token must be a whole number from 1 to {len(tokens)}, not {position}.")
-    other = row = error = None
-    if beside != NOTHING:
-        shape_beside = shape(beside)
-        own = encoded(beside, text)
-        if own != tokens:
-            warnings.append(f"{beside} cuts the text into other tokens, so its weights can't stand beside these.")
-        else:
-            at = _clamped("layer", layer if beside_layer == ALIKE else int(beside_layer), shape_beside["depth"],
-                          beside, warnings)  # fmt: skip
-            which = _clamped("head", head if beside_head == ALIKE else int(beside_head), shape_beside["heads"],
-                             beside, warnings)  # fmt: skip
-            other = Head(beside, shape_beside["mixer"], at, which)
-            reading = probe(beside, tokens, at)
-            row, error = reading.weights[which - 1, t, :n], reading.error
-    largest = [max(float(part[h].max()), 1e-300) for part in (found.u, found.gamma)]
+    h, t = head - 1, position - 1
+    u, gamma = (lengths[h, t] / max(float(lengths[h].max()), 1e-300) for lengths in (seen.u, seen.gamma))
     return StateResult(
         tokens=pieces(model, tokens),
-        n=n,
+        n=position,
         where=Head(model, config["mixer"], layer, head),
-        u=found.u[h, t] / largest[0],
-        gamma=found.gamma[h, t] / largest[1],
-        s=found.s[h, t],
-        waves=found.waves[h, t],
-        a_bar=found.a_bar[h],
-        row=found.weights[h, t, :n],
-        memory=float(found.memory[h]),
-        error=found.error,
-        beside=other,
-        beside_row=row,
-        beside_error=error,
+        u=u,
+        gamma=gamma,
+        s=seen.s[h, t],
+        waves=seen.waves[h, t],
+        a_bar=seen.a_bar[h],
+        row=seen.weights[h, t, :position],
+        memory=float(seen.memory[h]),
+        error=seen.error,
         state_numbers=_state_numbers(model, layer),
-        warnings=tuple(warnings),
+        **_beside(beside, beside_layer, beside_head, text, tokens, layer, head, position),
     )
+
+
+def _beside(
+    model: str, beside_layer: str, beside_head: str, text: str, tokens: tuple, layer: int, head: int, position: int
+) -> dict[str, Any]:
+    """The other model's part of a :class:`StateResult`, with a warning for whatever can't be shown as chosen."""
+    if model == NOTHING:
+        return {}
+    if encoded(model, text) != tokens:
+        return {"warnings": (f"{model} cuts the text into other tokens, so its weights can't stand beside these.",)}
+    config, warnings, numbers = shape(model), [], []
+    for name, most, choice, same in (
+        ("layer", config["depth"], beside_layer, layer),
+        ("head", config["heads"], beside_head, head),
+    ):
+        wanted = same if choice == ALIKE else int(choice)
+        if wanted > most:
+            warnings.append(f"{model} has no {name} {wanted}; its {name} {most} is shown.")
+        numbers.append(min(wanted, most))
+    other = Head(model, config["mixer"], *numbers)
+    reading = probe(model, tokens, other.layer)
+    return {
+        "beside": other,
+        "beside_row": reading.weights[other.head - 1, position - 1, :position],
+        "beside_error": reading.error,
+        "warnings": tuple(warnings),
+    }
 
 
 @lru_cache(maxsize=16)
 def _state_numbers(model: str, layer: int) -> int:
-    mixer = needed("idviz.lab.models").shared(model).decoder.blocks[layer - 1].mixer
+    mixer = trained(model).decoder.blocks[layer - 1].mixer
     return mixer.state_size(1) // mixer.heads

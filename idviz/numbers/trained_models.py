@@ -1,49 +1,60 @@
-"""What the explorables of the trained models share: the bundled models by name, their tokenizers, texts as tokens.
+"""The bundled models as the pages need them: names and shapes, tokenizers, texts as tokens.
 
-Names and shapes are read from ``model.json`` alone, so that a page's controls need no PyTorch.
+Names and shapes come from ``model.json`` alone, so that a page's controls need no PyTorch.
 """
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from idviz.lab import results
+from idviz.folders import PRETRAINED
 from idviz.needs import needed
-from idviz.numbers.measured import MIXERS
+from idviz.numbers.measured import MIXERS, mixer_name
 
-FOLDER = results.FOLDER.parent
+if TYPE_CHECKING:
+    from idviz.lab.models import TrainedModel
+
+FOLDER = PRETRAINED
 
 
 @lru_cache(maxsize=1)
 def bundled() -> dict[str, dict[str, Any]]:
-    """Name -> the decoder's configuration, of the models that idviz carries."""
-    found = {}
-    for path in sorted(FOLDER.glob("*/model.json")):
-        found[path.parent.name] = json.loads(path.read_text("utf-8"))["decoder"]
-    order = list(MIXERS)  # Interdomain first
-    return dict(sorted(found.items(), key=lambda item: (order.index(item[1]["mixer"]), item[0])))
+    """Name -> the decoder's configuration, for the models that idviz carries; Interdomain first."""
+    configs = {path.parent.name: json.loads(path.read_text("utf-8"))["decoder"] for path in FOLDER.glob("*/model.json")}
+    order = list(MIXERS)
+    return dict(sorted(configs.items(), key=lambda item: (order.index(item[1]["mixer"]), item[0])))
 
 
 def options(*mixers: str) -> tuple[tuple[str, str], ...]:
-    """(name, label) of the bundled models with these mixers, for a Choice; never empty."""
-    found = tuple((name, name) for name, shape in bundled().items() if not mixers or shape["mixer"] in mixers)
-    return found or ((f"{(mixers or ('interdomain',))[0]}-tiny",) * 2,)
+    """(name, label) of the bundled models with these mixers, or of all, for a Choice; never empty."""
+    pairs = tuple((name, name) for name, config in bundled().items() if not mixers or config["mixer"] in mixers)
+    return pairs or ((f"{(mixers or ('interdomain',))[0]}-tiny",) * 2,)
 
 
 def shape(name: str) -> dict[str, Any]:
-    """The decoder's configuration. Raises ``ValueError`` for a model that is not there."""
+    """The decoder's configuration; ``ValueError`` for a model that is not there."""
     if name not in bundled():
         raise ValueError(f"Model {name!r} is not in this installation; there are {', '.join(bundled()) or 'none'}.")
     return bundled()[name]
 
 
+def trained(name: str) -> TrainedModel:
+    """The model itself with its training's facts, loaded once; needs PyTorch."""
+    return needed("idviz.lab.models").shared(name)
+
+
 @lru_cache(maxsize=8)
 def tokenizer(name: str):
-    """The tokenizer of a bundled model; it needs no PyTorch."""
+    """The tokenizer of a bundled model; needs no PyTorch."""
     shape(name)
     return needed("idviz.lab.tokenizer").Tokenizer.load(FOLDER / name / "tokenizer.json")
+
+
+def short_name(mixer: str) -> str:
+    """A mixer's name in a picture: "Interdomain", "S4D", "softmax", "linear"."""
+    return mixer_name(mixer).removesuffix(" attention")
 
 
 @lru_cache(maxsize=64)
@@ -53,12 +64,12 @@ def encoded(name: str, text: str) -> tuple[int, ...]:
 
 
 def pieces(name: str, tokens: tuple[int, ...]) -> tuple[str, ...]:
-    """Each token's text, bytes that are no character as ⟨F0⟩."""
+    """Each token's text; bytes that are no character by themselves as ⟨F0⟩."""
     return needed("idviz.lab.probing").pieces(tokenizer(name), tokens)
 
 
 def say(piece: str) -> str:
-    """A token in a sentence: its spaces as a thin mark, so that ‘·the’ and ‘the’ differ."""
+    """A token in a sentence, in quotes and with its white space visible: ‘·the’ is not ‘the’."""
     return f"‘{marked(piece)}’"
 
 

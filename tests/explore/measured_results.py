@@ -1,10 +1,12 @@
-"""Small results with numbers that are easy to check, in the shape that the studies write."""
+"""Small results with numbers that are easy to check, in the shape that the commands write."""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
+
+from idviz.lab.studies import Comparison, LengthCurves, RecallScores
 
 MADE_BY = {"format": 1, "made_by": "a test", "measured": {"date": "2026-01-02"}}
 TRAINED = 64
@@ -139,6 +141,13 @@ def recall() -> dict:
             rows.append({**kept, "state_per_layer": state, "seconds": 1.0, "commit": "x", "answers": answers})
     task = {"keys": 64, "values": 64, "fillers": 1, "held_out": 0.25, "pairs": [4, 8], "distance": [0]}
     return {**MADE_BY, "study": "recall", "task": task, "rows": rows}
+
+
+def typed(body: dict) -> Comparison | LengthCurves | RecallScores:
+    """The typed study of one of the results above."""
+    if "models" in body:
+        return LengthCurves.from_result(body)
+    return RecallScores.from_result(body) if "task" in body else Comparison.from_result(body)
 
 
 def write(folder: Path) -> None:

@@ -7,43 +7,43 @@ import math
 import measured_results
 import numpy as np
 import pytest
+from measured_results import typed
 
 from idviz.explore.pages.ablation import make
-from idviz.explore.pages.ablation_formula import formula_of
 from idviz.explore.pages.measured import page
-from idviz.figures.ablation import mean_history
+from idviz.explore.pages.readout_formula import readout_formula
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.numbers import measured
-from idviz.numbers.ablation import variants
 from idviz.numbers.ablation_words import label_of
 from idviz.numbers.measured import Message
 
 
 @pytest.fixture(scope="module")
 def view():
-    return make({"ablation": measured_results.ablation(), "mixers": measured_results.mixers()})
+    return make({"ablation": typed(measured_results.ablation()), "mixers": typed(measured_results.mixers())})
 
 
 def test_differences_are_paired_by_seed(view):
     result = view.result()
     by_name = {variant.name: variant for variant in result.variants}
-    np.testing.assert_allclose(by_name["fixed_readout"].differences, [0.1] * 3)
-    np.testing.assert_allclose(by_name["no_rope"].differences, [0.05, -0.05, 0.0], atol=1e-12)
-    assert by_name["fixed_readout"].clear and by_name["no_norm_bias"].clear
-    assert by_name["no_rope"].clear is False  # though the mean loss of the seeds differs by little, they disagree
-    assert [variant.name for variant in result.ranked] == ["fixed_readout", "value_input", "no_rope", "no_norm_bias"]
-    np.testing.assert_allclose(by_name["fixed_readout"].shown("percent"), 100 * (math.exp(0.1) - 1))
+    fixed, no_rope = by_name["fixed_readout"], by_name["no_rope"]
+    np.testing.assert_allclose(fixed.differences.values, [0.1] * 3)
+    np.testing.assert_allclose(no_rope.differences.values, [0.05, -0.05, 0.0], atol=1e-12)
+    assert fixed.differences.clear and by_name["no_norm_bias"].differences.clear
+    assert no_rope.differences.clear is False  # the mean losses differ by little, and the seeds disagree
+    ranked = [variant.name for variant in result.comparison.ranked]
+    assert ranked == ["fixed_readout", "value_input", "no_rope", "no_norm_bias"]
+    np.testing.assert_allclose(fixed.differences_in("percent").values, 100 * (math.exp(0.1) - 1))
 
 
 def test_it_agrees_with_the_study_s_own_summary():
     from idviz.lab.study import summary
 
-    found = measured_results.ablation()
-    for variant in variants(found):
-        told = summary(found["rows"])[variant.name]
-        assert told["difference"] == pytest.approx(variant.difference) and told["difference_spread"] == pytest.approx(
-            variant.spread
-        )
+    body = measured_results.ablation()
+    for variant in typed(body).variants:
+        told = summary(body["rows"])[variant.name]
+        assert told["difference"] == pytest.approx(variant.difference)
+        assert told["difference_spread"] == pytest.approx(variant.differences.spread)
 
 
 def test_the_caption_says_what_the_seeds_let_one_say(view):
@@ -61,7 +61,7 @@ def test_the_caption_says_what_the_seeds_let_one_say(view):
 
 def test_one_seed_tells_no_spread():
     found = measured_results.study("ablation", {"full": [3.0], "fixed_readout": [3.2]})
-    view = make({"ablation": found, "mixers": None})
+    view = make({"ablation": typed(found), "mixers": None})
     text = view.describe(view.result(part="fixed_readout"))
     assert "+0.2 nats per token, from one seed, which tells no spread" in text and "spread:" not in text
     view.draw(view.result()).canvas.draw()
@@ -69,7 +69,7 @@ def test_one_seed_tells_no_spread():
 
 def test_a_seed_that_the_first_lacks_is_left_out():
     found = measured_results.study("ablation", {"full": [3.0, 3.1], "no_rope": [3.1, 3.2, 9.0]})
-    assert variants(found)[1].seeds == (0, 1)
+    assert typed(found).variants[1].seeds == (0, 1)
 
 
 def test_the_mixers_are_a_study_of_their_own(view):
@@ -90,18 +90,18 @@ def test_try_this_is_chosen_and_told_by_the_numbers(view):
 
 
 def test_training_curves_are_means_over_seeds(view):
-    x, mean = mean_history(view.result().first)
+    x, mean = view.result().first.mean_history()
     np.testing.assert_array_equal(x, [50_000, 100_000])
     np.testing.assert_allclose(mean, [4.1, 3.1])
 
 
 def test_a_variant_that_nobody_foresaw_has_its_name():
     found = measured_results.study("ablation", {"full": [3.0, 3.1], "wider_window": [3.1, 3.3]})
-    view = make({"ablation": found, "mixers": None})
+    view = make({"ablation": typed(found), "mixers": None})
     result = view.result(part="wider_window")
     assert "Wider window: +0.15 nats" in view.describe(result)
-    assert label_of("wider_window", {"mixer": "interdomain"}) == "wider window"
-    assert formula_of("wider_window", "interdomain")[0] == "E17"
+    assert label_of("wider_window", "interdomain") == "wider window"
+    assert readout_formula("wider_window", "interdomain")[0] == "E17"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,8 @@ def test_every_seed_is_a_dot_and_words_lie_inside(view, values, look):
     figure.canvas.draw()
     marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None" and len(line.get_xdata()) > 1]
     drawn = sorted(x for line in marks for x in line.get_xdata())
-    np.testing.assert_allclose(drawn, sorted(x for v in result.variants[1:] for x in v.shown(result.unit)))
+    differences = [variant.differences_in(result.unit).values for variant in result.variants[1:]]
+    np.testing.assert_allclose(drawn, np.sort(np.concatenate(differences)))
     width, height = figure.canvas.get_width_height()
     for text in (*figure.texts, *(t for axes in figure.axes for t in (*axes.texts, axes._left_title))):
         box = text.get_window_extent()
@@ -127,7 +128,7 @@ def test_every_seed_is_a_dot_and_words_lie_inside(view, values, look):
 def test_what_lies_far_out_is_told_at_the_edge(look):
     """One variant that costs a hundred times as much as the rest must not press the rest into one line."""
     losses = {"full": [3.0, 3.1], "fixed_readout": [3.02, 3.13], "no_rope": [2.99, 3.1], "denominator": [4.7, 4.8]}
-    view = make({"ablation": measured_results.study("ablation", losses), "mixers": None})
+    view = make({"ablation": typed(measured_results.study("ablation", losses)), "mixers": None})
     figure = view.draw(view.result(part="denominator"), look=look)
     figure.canvas.draw()
     axes = figure.axes[0]
@@ -178,10 +179,10 @@ def test_a_real_study_of_a_few_steps(tmp_path):
         mixer_options = { readout = "fixed" }
         """
     )
-    it = study.load(tmp_path / "few.toml")
+    it = study.load_study(tmp_path / "few.toml")
     study.train(it, tmp_path / "runs", quiet=True)
     found = study.collect(it, tmp_path / "runs")
-    view = make({"ablation": found, "mixers": None})
+    view = make({"ablation": typed(found), "mixers": None})
     result = view.result(part="fixed_readout")
     assert result.chosen.difference == pytest.approx(found["summary"]["fixed_readout"]["difference"])
     assert len(result.chosen.histories[0]) == 3

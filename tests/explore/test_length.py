@@ -11,33 +11,36 @@ from types import SimpleNamespace
 import measured_results
 import numpy as np
 import pytest
+from measured_results import typed
 
-from idviz.explore.pages.length import change, make
+from idviz.explore.pages.length import make
 from idviz.explore.pages.measured import page
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import apart
 from idviz.numbers import length as length_numbers
 from idviz.numbers import measured
+from idviz.numbers.length import change_words
 from idviz.numbers.measured import Message
 from idviz.samples.files import Uploaded
 
 
 @pytest.fixture(scope="module")
 def view():
-    return make({"length": measured_results.length()})
+    return make({"length": typed(measured_results.length())})
 
 
 def test_curves_are_the_file_s(view):
-    result = view.result()
-    assert result.mixers == ("interdomain", "softmax", None) and len(result.of("interdomain")) == 2
-    first = result.curves[0]
+    curves = view.result().curves
+    assert curves.mixers == ("interdomain", "softmax") and len(curves.of("interdomain")) == 2
+    assert curves.unigram.model == "unigram-None"
+    first = curves.curves[0]
     np.testing.assert_array_equal(first.contexts, [16, 64, 224, 1024])
-    np.testing.assert_allclose(first.within("perplexity")[0][:2], [math.exp(3.1), math.exp(3.0)])
-    np.testing.assert_allclose(first.within("nats")[1][1], [2.99, 3.01])
+    np.testing.assert_allclose(first.in_unit("perplexity")[0][:2], [math.exp(3.1), math.exp(3.0)])
+    np.testing.assert_allclose(first.in_unit("nats")[1][1], [2.99, 3.01])
     np.testing.assert_allclose(first.ratio[-1, 0], 1.01)
-    x, mean = result.mean("interdomain", "perplexity")
+    x, mean = curves.mean("interdomain", "perplexity")
     np.testing.assert_allclose(mean[x.tolist().index(64)], math.exp(3.05))  # of the losses, as perplexities are
-    np.testing.assert_allclose(result.mean("softmax", "ratio")[1], [math.exp(0.2), 1, 1.2, 1.5])
+    np.testing.assert_allclose(curves.mean("softmax", "ratio")[1], [math.exp(0.2), 1, 1.2, 1.5])
     with pytest.raises(ValueError, match="read-only"):
         first.loss[0] = 0
 
@@ -57,13 +60,13 @@ def test_the_caption_says_what_the_longest_context_does(view):
     [(1.0, "the same to 0.1 %"), (1.0004, "the same"), (1.02, "2 % higher"), (0.9, "10 % lower"), (2.5, "2.5 times")],
 )
 def test_ratios_in_words(ratio, words):
-    assert words in change(ratio)
+    assert words in change_words(ratio)
 
 
 def test_a_unigram_that_moves_is_reported():
     found = measured_results.length()
     found["models"][-1]["curve"][0]["loss"] += 0.01
-    view = make({"length": found})
+    view = make({"length": typed(found)})
     result = view.result()
     assert len(result.warnings) == 1 and "0.01 nats" in result.warnings[0]
     assert "moves by 0.01" in view.describe(result)
@@ -140,7 +143,7 @@ def tiny(monkeypatch):
 
     monkeypatch.setattr(models, "names", lambda: ("interdomain-x", "softmax-x"))
     monkeypatch.setattr(models, "shared", model)
-    monkeypatch.setattr(length_numbers, "_found", type(length_numbers._found)())
+    monkeypatch.setattr(length_numbers, "_remembered", type(length_numbers._remembered)())
 
 
 TEXT = " ".join(f"word{n % 17}" for n in range(100))
@@ -150,28 +153,29 @@ def test_own_text_is_measured_as_far_as_it_goes_once(view, tiny):
     reports = []
     values = view.resolve(source="own", text=TEXT)
     result = view.run(values, lambda done, total: reports.append((done, total)))
-    assert result.own and result.tokens == 100 and result.mixers == ("interdomain", "softmax", None)
-    contexts = result.curves[0].contexts
+    curves = result.curves
+    assert result.own and curves.tokens == 100 and curves.mixers == ("interdomain", "softmax")
+    contexts = curves.curves[0].contexts
     assert contexts.max() == min(100 - length_numbers.TARGETS, length_numbers.LONGEST * 8) and 8 in contexts
-    assert result.targets == 32 and np.ptp(result.of(None)[0].loss) == 0
+    assert curves.targets == 32 and curves.unigram_moves == 0
     shares = [done / total for done, total in reports]
     assert shares == sorted(shares) and shares[-1] == 1 and len(shares) > 4
     assert "On your 100 tokens" in view.describe(result)
     again = view.run(values, lambda done, total: pytest.fail("measured a second time"))
-    np.testing.assert_array_equal(again.curves[0].loss, result.curves[0].loss)
+    np.testing.assert_array_equal(again.curves.curves[0].loss, curves.curves[0].loss)
 
 
 def test_own_text_that_is_too_short_is_refused_with_what_it_takes(view, tiny):
     with pytest.raises(ValueError, match=r"too short: 3 tokens.*trained at 8 tokens.*at least 24 tokens"):
         view.result(source="own", text="one two three")
-    assert view.result(source="own", text=" ".join(["word"] * 24)).curves[0].contexts.max() == 8
+    assert view.result(source="own", text=" ".join(["word"] * 24)).curves.curves[0].contexts.max() == 8
 
 
 def test_a_model_that_is_not_there_is_named(view, tiny):
     found = measured_results.length()
     found["models"][0]["mixer"] = found["models"][1]["mixer"] = "linear"
     with pytest.raises(ValueError, match=r"no model with linear attention.*Interdomain, softmax"):
-        make({"length": found}).result(source="own", text=TEXT, models="linear")
+        make({"length": typed(found)}).result(source="own", text=TEXT, models="linear")
 
 
 def test_what_progress_raises_stops_the_work_and_keeps_nothing(view, tiny):
@@ -184,7 +188,7 @@ def test_what_progress_raises_stops_the_work_and_keeps_nothing(view, tiny):
     values = view.resolve(source="own", text=TEXT)
     with pytest.raises(Enough):
         view.run(values, stop)
-    assert not length_numbers._found and not length_numbers._lock.locked()
+    assert not length_numbers._remembered and not length_numbers._lock.locked()
     assert view.run(values).own
 
 
@@ -201,7 +205,7 @@ def test_two_threads_measure_one_text_once(view, tiny, monkeypatch):
 
 def test_a_file_takes_the_text_s_place(view, tiny):
     file = Uploaded("a.txt", ("\ufeff" + " ".join(["word"] * 40)).encode())
-    assert view.result(source="own", text=TEXT, file=file).tokens == 40
+    assert view.result(source="own", text=TEXT, file=file).curves.tokens == 40
     with pytest.raises(ValueError, match=r"'b\.txt' is not UTF-8 text: byte 2"):
         view.result(source="own", file=Uploaded("b.txt", b"ab\xff"))
 

@@ -5,38 +5,40 @@ from __future__ import annotations
 import measured_results
 import numpy as np
 import pytest
+from measured_results import typed
 
 from idviz.explore.pages.measured import page
-from idviz.explore.pages.recall import make, reaches
+from idviz.explore.pages.recall import make
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.numbers import measured
 from idviz.numbers.measured import Message
-from idviz.numbers.recall import groups, recaller
+from idviz.numbers.recall import label, reach_words
 
 
 @pytest.fixture(scope="module")
 def view():
-    return make({"recall": measured_results.recall()})
+    return make({"recall": typed(measured_results.recall())})
 
 
 def test_comparisons_are_read_from_settings_never_from_names():
-    found = groups(measured_results.recall()["rows"])
-    assert found["mixers"] == ["interdomain", "softmax", "s4d"]
-    assert found["orders"] == ["small", "interdomain"]  # M = 4, 16 at the same Δ
-    assert found["steps"] == ["slow", "interdomain"]
-    assert len(found["all"]) == 5
-    renamed = measured_results.recall()["rows"]
-    for row in renamed:
+    comparisons = typed(measured_results.recall()).comparisons()
+    assert comparisons["mixers"] == ("interdomain", "softmax", "s4d")
+    assert comparisons["orders"] == ("small", "interdomain")  # M = 4, 16 at the same Δ
+    assert comparisons["steps"] == ("slow", "interdomain")
+    assert len(comparisons["all"]) == 5
+    renamed = measured_results.recall()
+    for row in renamed["rows"]:
         row["variant"] = row["variant"][::-1]
-    assert groups(renamed)["orders"] == ["llams", "niamodretni"]
+    assert typed(renamed).comparisons()["orders"] == ("llams", "niamodretni")
 
 
 def test_a_variant_that_differs_twice_is_in_no_comparison_but_all():
-    rows = measured_results.recall()["rows"]
-    for row in rows:
+    body = measured_results.recall()
+    for row in body["rows"]:
         if row["variant"] == "small":
             row["settings"] = {**row["settings"], "depth": 4}
-    assert groups(rows)["orders"] == ["interdomain"] and "small" in groups(rows)["all"]
+    comparisons = typed(body).comparisons()
+    assert comparisons["orders"] == ("interdomain",) and "small" in comparisons["all"]
 
 
 def test_accuracies_are_the_file_s(view):
@@ -45,8 +47,8 @@ def test_accuracies_are_the_file_s(view):
     np.testing.assert_allclose(first.accuracy, [[1.0, 0.99, 0.3], [1.0, 1.0, 0.5]])
     np.testing.assert_allclose(first.mean, [1.0, 0.995, 0.4])
     assert first.reach() == 8 and first.state == 4096 and first.modes == 16 and first.step_range == (0.02, 0.3)
-    np.testing.assert_allclose(result.chance, 1 / 64)
-    np.testing.assert_allclose(result.among_seen, [1 / 4, 1 / 8, 1 / 16])
+    np.testing.assert_allclose(result.chances.all_values, 1 / 64)
+    np.testing.assert_allclose(result.chances.seen, [1 / 4, 1 / 8, 1 / 16])
     assert result.trained == (4, 8)
     assert view.result(split="train").shown[2].reach() == 16
     with pytest.raises(ValueError, match="read-only"):
@@ -63,8 +65,8 @@ def test_where_it_breaks_is_said_from_the_numbers(view):
 
 
 def test_a_smaller_number_that_fails_is_named():
-    rows = [row for row in measured_results.recall()["rows"] if row["variant"] == "slow"]
-    assert reaches(recaller(rows, "steps", "held-out", 0)) == "up to 8 pairs, though not at 4"
+    slow = typed(measured_results.recall()).recaller("slow", "held-out", 0)
+    assert label(slow, "steps") == "Δ 0.001–0.1" and reach_words(slow) == "up to 8 pairs, though not at 4"
 
 
 def test_a_distance_that_nobody_was_trained_at_is_reported(view):
@@ -76,8 +78,8 @@ def test_a_distance_that_nobody_was_trained_at_is_reported(view):
 
 def test_the_small_panel_is_at_the_chosen_pairs(view):
     result = view.result(pairs="4")
-    assert [variant.modes for variant in result.orders] == [4, 16] and result.guess(4) == (1 / 64, 1 / 4)
-    np.testing.assert_allclose(result.orders[0].at(4), [0.9, 1.0])
+    assert [variant.modes for variant in result.orders] == [4, 16] and result.chances.at(4) == (1 / 64, 1 / 4)
+    np.testing.assert_allclose(result.orders[0].at(4).values, [0.9, 1.0])
     small = view.draw(result).axes[1]
     assert "At 4 pairs" in small._left_title.get_text()
     assert [label.get_text() for label in small.get_xticklabels()] == ["4\n1,024", "16\n4,096"]
@@ -91,7 +93,7 @@ def test_the_formula_is_the_focus_s(view):
         row["settings"]["mixer_options"] = {
             k: v for k, v in row["settings"]["mixer_options"].items() if k != "step_range"
         }
-    plain = make({"recall": found})
+    plain = make({"recall": typed(found)})
     assert plain.formula(plain.result()).tag == "E20" and "4096" in plain.formula(plain.result()).numbers
 
 
@@ -99,7 +101,7 @@ def test_an_order_that_was_not_set_follows_from_the_state():
     found = measured_results.recall()
     for row in found["rows"]:
         row["settings"]["mixer_options"] = {}
-    assert make({"recall": found}).result().shown[0].modes == 16  # 4096 = 4·M·64
+    assert make({"recall": typed(found)}).result().shown[0].modes == 16  # 4096 = 4·M·64
 
 
 def test_try_this_tells_the_numbers(view):
@@ -118,8 +120,8 @@ def test_every_seed_is_a_dot_guessing_is_drawn_and_words_lie_inside(view, compar
     dots = sum(len(line.get_xdata()) for line in lines if line.get_linestyle() == "None" and line.get_alpha() == 0.6)
     assert dots == sum(variant.accuracy.size for variant in result.shown)
     drawn = [np.asarray(line.get_ydata(), float) for line in lines]
-    assert any(len(y) == 3 and np.allclose(y, 100 * result.among_seen) for y in drawn)
-    assert any(len(y) == 3 and np.allclose(y, 100 * result.chance) for y in drawn)
+    assert any(len(y) == 3 and np.allclose(y, 100 * result.chances.seen) for y in drawn)
+    assert any(len(y) == 3 and np.allclose(y, 100 * result.chances.all_values) for y in drawn)
     triangles = next(line for line in lines if line.get_marker() == "^" and line.get_color() == look.ink)
     np.testing.assert_array_equal(triangles.get_xdata(), [4, 8])
     width, height = figure.canvas.get_width_height()
@@ -138,7 +140,7 @@ def test_captions_stay_short_however_many_variants_there_are():
                 options = {**row["settings"]["mixer_options"], "modes": order}
                 more.append({**row, "variant": f"m{order}", "settings": {**row["settings"], "mixer_options": options}})
     found["rows"] += more
-    view = make({"recall": found})
+    view = make({"recall": typed(found)})
     for compare in ("orders", "all"):
         text = view.describe(view.result(compare=compare))
         assert 40 < len(text) < 600 and "others" in text
@@ -182,10 +184,10 @@ def test_a_real_study_of_a_few_steps(tmp_path):
         mixer = "softmax"
         """
     )
-    it = recall_study.load(tmp_path / "few.toml")
+    it = recall_study.load_recall_study(tmp_path / "few.toml")
     recall_study.run(it, tmp_path / "runs")
     found = recall_study.collect(it, tmp_path / "runs")
-    view = make({"recall": found})
+    view = make({"recall": typed(found)})
     result = view.result()
     assert [variant.mixer for variant in result.shown] == ["interdomain", "softmax"] and result.trained == (1, 2)
     view.draw(result).canvas.draw()

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from idviz.lab import training
 from idviz.lab.config import TrainingConfig
-
-torch.set_num_threads(1)
-WORDS = "when shall we three meet again in thunder lightning or rain the hurlyburly is done battle lost and won".split()
-OPTIONS = {"interdomain": {"modes": 4}, "s4d": {"modes": 4}, "softmax": {}, "linear": {}}
-
-
-def words(seed: int, count: int) -> str:
-    return " ".join(random.Random(seed).choices(WORDS, k=count))
+from tests.lab.small import OPTIONS, settings, words
 
 
 @pytest.fixture(scope="session")
@@ -29,32 +21,14 @@ def small_text(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_settings(small_text) -> TrainingConfig:
-    return TrainingConfig(
-        text=str(small_text),
-        vocabulary=300,
-        dim=32,
-        depth=2,
-        heads=2,
-        feedforward=32,
-        mixer_options=OPTIONS["interdomain"],
-        tokens=16,
-        batch=4,
-        steps=8,
-        warmup=2,
-        save_every=8,
-        validate_every=4,
-        validation_windows=4,
-        device="cpu",
-    )
+    return settings(small_text, tokens=16, steps=8, warmup=2, save_every=8, validate_every=4)
 
 
 @pytest.fixture(scope="session")
 def small_runs(small_settings, tmp_path_factory) -> dict[str, Path]:
-    """Finished runs by mixer; not to be changed, see ``small_run``."""
-    folder, found = tmp_path_factory.mktemp("runs"), {}
+    """Finished runs by mixer; not to be changed."""
+    folder, finished = tmp_path_factory.mktemp("runs"), {}
     for mixer in ("interdomain", "softmax"):
-        settings = TrainingConfig(
-            **small_settings.to_dict() | {"mixer": mixer, "mixer_options": OPTIONS[mixer]},
-        )
-        found[mixer] = training.train(settings, folder / mixer, quiet=True).folder
-    return found
+        run = replace(small_settings, mixer=mixer, mixer_options=OPTIONS[mixer])
+        finished[mixer] = training.train(run, folder / mixer, quiet=True).folder
+    return finished

@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from idviz.lab import cards, models
+from idviz.lab import bundling, cards, models
 
 
 @pytest.fixture(scope="module")
 def about(small_runs) -> dict:
     measured = {"loss": 4.321, "interval": [4.2, 4.4], "targets": 1234, "perplexity_per_token": 75.26}
-    found = models.load(small_runs["interdomain"], device="cpu").about
+    found = models.load_model(small_runs["interdomain"], device="cpu").about
     return {**found, **measured, "perplexity_per_word": 1234.4, "bits_per_byte": 1.987}
 
 
@@ -33,7 +33,7 @@ def test_a_card_quotes_what_was_measured_and_how(about):
         f"torch {about['versions']['torch']}",
         "| vocabulary | 300 tokens",
         "interdomain (modes = 4)",
-        'idviz.lab.load("small")',
+        'idviz.lab.load_model("small")',
         "## What it is for, and what not",
     ):
         assert part in said
@@ -64,7 +64,7 @@ def test_what_was_not_measured_is_not_claimed(about):
 
 
 def test_written_beside_its_model(tmp_path, small_runs, about):
-    folder = models.bundle(small_runs["softmax"], "small", tmp_path, loss=2.0)
+    folder = bundling.bundle(small_runs["softmax"], "small", tmp_path, loss=2.0)
     assert cards.write(folder) == folder / "README.md"
     said = (folder / "README.md").read_text("utf-8")
     assert said == cards.card("small", models.read_about(folder))

@@ -27,7 +27,7 @@ def same(one, other) -> bool:
 
 def test_comes_back_bit_for_bit_and_loads_safely(tmp_path, model):
     path = write(tmp_path, model)
-    found = checkpoint.read(path)
+    found = checkpoint.read_checkpoint(path)
     assert (found.step, found.tokens_seen, found.decoder) == (10, 99, CONFIG)
     assert same(found.weights, model.state_dict())
     assert same(checkpoint.decoder(path).state_dict(), model.state_dict())
@@ -54,7 +54,7 @@ def test_the_one_before_stays_until_the_new_one_is_whole(tmp_path, model, monkey
     with pytest.raises(OSError, match="no space"):
         write(tmp_path, model, 20)
     assert checkpoint.latest(tmp_path) == first
-    assert same(checkpoint.read(first).weights, model.state_dict())
+    assert same(checkpoint.read_checkpoint(first).weights, model.state_dict())
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "state.pt", "checkpoint.json"])
@@ -64,7 +64,7 @@ def test_cut_short_is_named(tmp_path, model, file, keep):
     raw = (path / file).read_bytes()
     (path / file).write_bytes(raw[: keep if keep in (0, -1) else len(raw) // 2])
     with pytest.raises(ValueError, match=file.replace(".", r"\.") + ".*(damaged|cannot)"):
-        checkpoint.read(path)
+        checkpoint.read_checkpoint(path)
 
 
 def test_cut_short_is_found_without_the_sizes_too(tmp_path, model):
@@ -77,11 +77,11 @@ def test_cut_short_is_found_without_the_sizes_too(tmp_path, model):
 def test_missing(tmp_path, model):
     assert checkpoint.latest(tmp_path) is None
     with pytest.raises(ValueError, match="step-1' does not exist"):
-        checkpoint.read(tmp_path / "step-1")
+        checkpoint.read_checkpoint(tmp_path / "step-1")
     path = write(tmp_path, model)
     (path / checkpoint.STATE).unlink()
     with pytest.raises(ValueError, match=r"state\.pt' is missing"):
-        checkpoint.read(path)
+        checkpoint.read_checkpoint(path)
     with pytest.raises(ValueError, match="do not exist"):
         checkpoint.read_weights(tmp_path / "none.safetensors")
 
@@ -97,7 +97,7 @@ def test_prefixes_come_off_and_loading_is_strict(tmp_path, model):
     compiled = torch.compile(build(CONFIG, device="cpu", seed=4))
     checkpoint.load_weights(compiled, weights)
     assert same({checkpoint.bare(name): value for name, value in compiled.state_dict().items()}, weights)
-    assert same(checkpoint.read(write(tmp_path / "runs", compiled)).weights, weights)
+    assert same(checkpoint.read_checkpoint(write(tmp_path / "runs", compiled)).weights, weights)
 
     lacking = {name: tensor for name, tensor in weights.items() if name != "norm.weight"}
     with pytest.raises(ValueError, match=r"missing norm\.weight; unknown none"):

@@ -14,12 +14,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from idviz import needs
 from idviz.cli import app
-from idviz.lab import cards, config, models, recall_study, results, runs, study, training
-from tests.lab.test_recall_study import TOML as RECALL
-from tests.lab.test_study import TOML as STUDY
-
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training
+from tests.lab.small import ENVIRONMENT, RECALL, STUDY
 
 
 def run(*arguments):
@@ -60,7 +58,7 @@ def bad(tmp_path, small_runs) -> dict[str, Path]:
     (tmp_path / "used" / "thesis.txt").write_text("years of work")
     shutil.copytree(small_runs["softmax"], tmp_path / "no-checkpoint")
     shutil.rmtree(tmp_path / "no-checkpoint" / runs.CHECKPOINTS)
-    cut = models.bundle(small_runs["softmax"], "cut", tmp_path)
+    cut = bundling.bundle(small_runs["softmax"], "cut", tmp_path)
     raw = (cut / models.WEIGHTS).read_bytes()
     (cut / models.WEIGHTS).write_bytes(raw[:-1])
     return tmp_path
@@ -108,7 +106,7 @@ BAD = [
     ("ablate STUDY --out new --device tpu", "device must be auto, cpu or cuda, not 'tpu'"),
     ("ablate STUDY --out short.txt", "Not a directory"),
     ("ablate STUDY --out new --json nothing", "--json must name a file in a folder that exists"),
-    ("ablate tiny --out new", "unknown key 'text'; known: title, seeds, training, variants"),
+    ("ablate tiny --out new", "unknown key 'text' (value 'plays'). Known: seeds, training, variants, title"),
     ("recall RECALL --out new --part 0/1", "--part must be such as 1/2"),
     ("recall RECALL --out short.txt", "File exists"),
     ("recall none --out new", "config 'none' does not exist"),
@@ -181,8 +179,9 @@ def test_what_to_install(package, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, timeout=60)
     lines = done.stdout.splitlines()
     assert len(lines) == len(COMMANDS), done.stdout + done.stderr
+    name, _ = needs.PACKAGES[package]
     for line in lines:
-        assert line.startswith("2 idviz: ") and f" needs {package}: pip install" in line
+        assert line.startswith("2 idviz: ") and f" needs {name}, which is not installed here: pip install" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -202,7 +201,7 @@ def test_help_needs_no_torch():
 def test_models_lists_and_adds(tmp_path, small_runs):
     done = succeeds("models", "--add", small_runs["interdomain"], "--name", "mine", "--folder", tmp_path)
     about = models.read_about(tmp_path / "mine")
-    row = study.measure(small_runs["interdomain"])
+    row = scoring.score_run(small_runs["interdomain"])
     kept = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
     assert {key: about[key] for key in kept} == {key: row[key] for key in kept}
     assert f"{row['loss']:.3f} nats per token" in done.stdout
@@ -219,8 +218,8 @@ def test_a_name_in_brackets_is_printed_as_it_is(tmp_path, small_runs, small_text
 
 def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
     monkeypatch.setattr(models, "FOLDER", tmp_path)
-    models.bundle(small_runs["softmax"], "one", tmp_path, loss=4.321, perplexity_per_token=75.264)
-    models.bundle(small_runs["interdomain"], "two", tmp_path)
+    bundling.bundle(small_runs["softmax"], "one", tmp_path, loss=4.321, perplexity_per_token=75.264)
+    bundling.bundle(small_runs["interdomain"], "two", tmp_path)
     lines = succeeds("models").stdout.splitlines()
     one, two = (next(line.split() for line in lines if line.startswith(name)) for name in ("one", "two"))
     assert one[1] == "softmax" and one[3] == "16" and one[6:8] == ["4.321", "75.26"]
@@ -231,7 +230,7 @@ def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
 def test_evaluate(tmp_path, small_runs, small_text):
     file = tmp_path / "e.json"
     done = succeeds("evaluate", small_runs["interdomain"], "--text", small_text, "--json", file, "--device", "cpu")
-    found = results.load(file)
+    found = results.load_result(file)
     assert f"{found['loss']:.3f} (95 % over windows: {found['interval'][0]:.3f}" in done.stdout
     for said in (
         "perplexity per token",
@@ -254,7 +253,7 @@ def test_length(tmp_path, small_runs, small_text):
     options = ("--contexts", "4,16,56", "--targets", "40", "--text", small_text, "--seed", "3", "--device", "cpu")
     done = succeeds("length", *made, *options, "--keep", tmp_path / "kept", "--json", file)
     assert len([*(tmp_path / "kept").iterdir()]) == 2
-    found = results.load(file)
+    found = results.load_result(file)
     assert (found["targets"], found["seed"], found["text"]) == (40, 3, "words.txt")
     assert [row["model"] for row in found["models"]] == ["interdomain", "softmax", "unigram"]
     ratio = found["models"][0]["curve"][2]["ratio"]
@@ -273,7 +272,7 @@ def test_ablate_in_two_parts(tmp_path, small_text):
     assert "part 1/2 is done; once the others are" in succeeds(*line, "--part", "1/2").stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["interdomain-0", "interdomain-3"]
     done = succeeds(*line, "--part", "2/2")
-    found = results.load(tmp_path / "out" / "two.json")
+    found = results.load_result(tmp_path / "out" / "two.json")
     assert found["title"] == "Two mixers" and len(found["rows"]) == 4
     summary = found["summary"]["softmax"]
     row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
@@ -282,7 +281,7 @@ def test_ablate_in_two_parts(tmp_path, small_text):
     before = tree(tmp_path / "out")
     again = succeeds(*line, "--json", tmp_path / "again.json")
     assert again.stdout == done.stdout and tree(tmp_path / "out") == before
-    assert results.load(tmp_path / "again.json")["summary"] == found["summary"]
+    assert results.load_result(tmp_path / "again.json")["summary"] == found["summary"]
 
 
 def test_ablate_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
@@ -297,7 +296,7 @@ def test_ablate_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
 
     monkeypatch.setattr(training, "loss_of", stopping)
     stopped = run("ablate", tmp_path / "two.toml", "--out", out)
-    assert stopped.exit_code == 130 and "stopped and saved; the same command goes on" in stopped.stdout
+    assert stopped.exit_code == 130 and "stopped and saved; the same command continues" in stopped.stdout
     assert (out / "interdomain-0" / runs.CHECKPOINTS / "step-00000001").is_dir() and not (out / "two.json").exists()
     assert "Two mixers" in succeeds("ablate", tmp_path / "two.toml", "--out", out).stdout
 
@@ -307,7 +306,7 @@ def test_recall(tmp_path):
     line = ("recall", tmp_path / "two.toml", "--out", tmp_path / "out", "--device", "cpu")
     assert "part 2/3 is done" in succeeds(*line, "--part", "2/3").stdout
     done = succeeds(*line, "--json", tmp_path / "recall.json")
-    found = results.load(tmp_path / "recall.json")
+    found = results.load_result(tmp_path / "recall.json")
     assert [row["variant"] for row in found["rows"]] == ["interdomain", "softmax"] * 2
     answers = [a for row in found["rows"] if row["variant"] == "softmax" for a in row["answers"]]
     cell = [a["accuracy"] for a in answers if (a["split"], a["pairs"], a["distance"]) == ("held-out", 2, 0)]
@@ -341,7 +340,7 @@ def test_a_loss_that_is_not_finite_is_exit_code_1(tmp_path, monkeypatch):
 
 
 def test_generate_streams_what_the_decoder_makes(small_runs):
-    model = models.load(small_runs["interdomain"], device="cpu")
+    model = models.load_model(small_runs["interdomain"], device="cpu")
     prompt, options = "when shall ", {"temperature": 1.5, "seed": 4}
     tokens = [*model.decoder.generate(model.tokenizer.encode(prompt), 60, **options)]
     line = ("generate", small_runs["interdomain"], "--prompt", prompt, "--tokens", 60, "--device", "cpu")
@@ -357,7 +356,7 @@ def test_generate_streams_what_the_decoder_makes(small_runs):
 
 
 def test_generate_waits_for_the_whole_character(small_runs, monkeypatch):
-    model = models.load(small_runs["softmax"], device="cpu")
+    model = models.load_model(small_runs["softmax"], device="cpu")
     text = "ü 🙂 €!"
     tokens = model.tokenizer.encode(text)
     assert len(tokens) > len(text)  # no merges for these: every byte is a token
@@ -379,7 +378,7 @@ def test_cost(tmp_path, small_runs):
     file = tmp_path / "cost.json"
     made = (small_runs["softmax"], small_runs["interdomain"])
     done = succeeds("cost", *made, "--positions", "20,10", "--json", file, "--device", "cpu")
-    found = results.load(file)
+    found = results.load_result(file)
     assert [row["model"] for row in found["rows"]] == ["softmax", "interdomain"]
     assert [place["position"] for place in found["rows"][0]["decode"]] == [10, 20]
     assert (found["rows"][0]["batch"], found["rows"][0]["tokens"]) == (16, 256)
@@ -397,7 +396,7 @@ def test_train_takes_a_recipe_by_its_bare_name(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "train", trained)
     done = succeeds("train", "tiny", "--out", tmp_path / "run", "--device", "cpu")
     [(settings, out)] = asked
-    assert settings == config.TrainingConfig(**config.load(study.recipe("tiny")).to_dict() | {"device": "cpu"})
+    assert settings == config.TrainingConfig(**config.load_config(study.recipe("tiny")).to_dict() | {"device": "cpu"})
     assert out == tmp_path / "run" and "stopped and saved: step 3, 12 tokens seen" in done.stdout
 
 

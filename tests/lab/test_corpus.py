@@ -44,7 +44,7 @@ def test_own_text_keeps_its_last_part(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.md").write_text("# *kept* as it is")
     (tmp_path / "picture.png").write_bytes(b"\xff")
-    found = corpus.read(tmp_path)
+    found = corpus.read_documents(tmp_path)
     assert [(document.name, document.text) for document in found] == [
         ("b.txt", "0123456789\n"),
         ("deep/a.md", "# *kept* as it is"),
@@ -69,14 +69,14 @@ def test_bad_files_are_named(tmp_path, raw, says):
     path.write_bytes(raw)
     for source in (path, tmp_path):
         with pytest.raises(ValueError, match="bad.txt.*" + says):
-            corpus.read(source)
+            corpus.read_documents(source)
 
 
 def test_missing_and_unknown(tmp_path):
     with pytest.raises(ValueError, match=r"nowhere\.txt' does not exist"):
         corpus.documents(str(tmp_path / "nowhere.txt"))
     with pytest.raises(ValueError, match=r"is a folder without \.txt or \.md files"):
-        corpus.read(tmp_path)
+        corpus.read_documents(tmp_path)
     one = [corpus.Document("only", "a")]
     with pytest.raises(ValueError, match="held_out names 'hamlet', which is not in the text; it has only"):
         corpus.split(one, ["hamlet"])

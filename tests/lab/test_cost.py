@@ -13,13 +13,13 @@ from idviz.learned import DecoderConfig, build
 
 @pytest.fixture(scope="module")
 def trained(small_runs):
-    return [models.load(run, device="cpu") for run in small_runs.values()]
+    return [models.load_model(run, device="cpu") for run in small_runs.values()]
 
 
 def test_rows(trained):
     told = []
     options = {"batch": 2, "tokens": 8, "steps": 1, "repeats": 3, "progress": lambda *now: told.append(now)}
-    found = json.loads(json.dumps(cost.measure(trained, [40, 5], **options)))
+    found = json.loads(json.dumps(cost.measure_cost(trained, [40, 5], **options)))
     assert [(row["mixer"], row["model"]) for row in found["rows"]] == [
         (name, name) for name in ("interdomain", "softmax")
     ]
@@ -48,7 +48,7 @@ def model_state(mixer, options):
 
 def test_measuring_leaves_the_model_as_it_was(trained):
     before = [parameter.clone() for parameter in trained[0].decoder.parameters()]
-    cost.measure(trained[:1], [4], batch=1, tokens=4, steps=1, repeats=1)
+    cost.measure_cost(trained[:1], [4], batch=1, tokens=4, steps=1, repeats=1)
     after = list(trained[0].decoder.parameters())
     assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
     assert not any(parameter.requires_grad for parameter in after) and not trained[0].decoder.training
@@ -70,4 +70,4 @@ def test_training_speed_counts_tokens_over_seconds(trained, monkeypatch):
 )
 def test_numbers_out_of_range(trained, changes, says):
     with pytest.raises(ValueError, match=says):
-        cost.measure(trained, **{"positions": [4], **changes})
+        cost.measure_cost(trained, **{"positions": [4], **changes})

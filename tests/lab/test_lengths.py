@@ -12,14 +12,14 @@ from idviz.lab import evaluation, lengths, models
 from idviz.lab.corpus import Document
 from idviz.lab.evaluation import Text
 from idviz.lab.perplexity import length_curve, score
-from tests.lab.conftest import words
+from tests.lab.small import words
 
 CONTEXTS = (2, 8, 16, 40)
 
 
 @pytest.fixture(scope="module")
 def trained(small_runs):
-    return [models.load(run, device="cpu") for run in small_runs.values()]
+    return [models.load_model(run, device="cpu") for run in small_runs.values()]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def text() -> Text:
 
 @pytest.fixture(scope="module")
 def found(trained, text) -> dict:
-    return json.loads(json.dumps(lengths.measure(trained, text, CONTEXTS, targets=50)))
+    return json.loads(json.dumps(lengths.measure_lengths(trained, text, CONTEXTS, targets=50)))
 
 
 def test_every_model_has_the_curve_that_it_has_alone(found, trained, text):
@@ -62,7 +62,7 @@ def test_ratio_is_one_at_the_trained_context_and_the_unigram_is_exactly_flat(fou
 
 def test_what_is_kept_is_not_measured_again(trained, text, found, tmp_path, monkeypatch):
     folder = tmp_path / "new" / "kept"
-    first = lengths.measure(trained[:1], text, CONTEXTS, targets=50, keep=folder)  # a run that was stopped
+    first = lengths.measure_lengths(trained[:1], text, CONTEXTS, targets=50, keep=folder)  # a run that was stopped
     assert first["models"][0] == found["models"][0]
     measured = []
 
@@ -71,28 +71,28 @@ def test_what_is_kept_is_not_measured_again(trained, text, found, tmp_path, monk
         return length_curve(model, *args, **options)
 
     monkeypatch.setattr(lengths, "length_curve", counted)
-    assert json.loads(json.dumps(lengths.measure(trained, text, CONTEXTS, targets=50, keep=folder))) == found
+    assert json.loads(json.dumps(lengths.measure_lengths(trained, text, CONTEXTS, targets=50, keep=folder))) == found
     assert measured[:-1] == [trained[1].decoder]  # and the unigram, which costs nothing
     assert sorted(file.suffix for file in folder.iterdir()) == [".npz", ".npz"]
     for change in ({"targets": 49}, {"seed": 1}, {"contexts": (2, 16)}):
         measured.clear()
         asked = {"contexts": CONTEXTS, "targets": 50, **change}
-        lengths.measure(trained[:1], text, asked.pop("contexts"), **asked, unigram=False, keep=folder)
+        lengths.measure_lengths(trained[:1], text, asked.pop("contexts"), **asked, unigram=False, keep=folder)
         assert len(measured) == 1, change
     other = Text("words", text.documents[:1], text.training)
     measured.clear()
-    lengths.measure(trained[:1], other, CONTEXTS, targets=50, unigram=False, keep=folder)
+    lengths.measure_lengths(trained[:1], other, CONTEXTS, targets=50, unigram=False, keep=folder)
     assert len(measured) == 1
 
 
 def test_a_kept_file_that_is_damaged_is_named(trained, text, tmp_path):
-    lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
+    lengths.measure_lengths(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ValueError, match=rf"{file.name}' is damaged .*; delete it, and it is measured again"):
-        lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
+        lengths.measure_lengths(trained[:1], text, CONTEXTS, targets=5, keep=tmp_path)
     with pytest.raises(ValueError, match=r"keep must be a folder, and .* is a file"):
-        lengths.measure(trained[:1], text, CONTEXTS, targets=5, keep=file)
+        lengths.measure_lengths(trained[:1], text, CONTEXTS, targets=5, keep=file)
 
 
 def test_what_the_unigram_was_counted_in(found, trained, text):
@@ -103,19 +103,19 @@ def test_what_the_unigram_was_counted_in(found, trained, text):
     by_hand = -np.log(counts / counts.sum())[tokens[targets]].mean()
     assert found["unigram_counted_in"] == "the training part of words"
     assert found["models"][-1]["curve"][0]["loss"] == pytest.approx(by_hand)
-    own = lengths.measure(trained[:1], words(2, 200), CONTEXTS, targets=50)
+    own = lengths.measure_lengths(trained[:1], words(2, 200), CONTEXTS, targets=50)
     assert own["unigram_counted_in"] == "the text's first 40 tokens, before every target"
     tokens = tokenizer.encode(words(2, 200))
     counts = np.bincount(tokens[:40], minlength=tokenizer.vocabulary) + 1
     targets = np.sort(np.random.default_rng(0).choice(np.arange(40, len(tokens)), 50, replace=False))
     by_hand = -np.log(counts / counts.sum())[tokens[targets]].mean()
     assert own["models"][-1]["curve"][0]["loss"] == pytest.approx(by_hand)
-    none = lengths.measure(trained[:1], text, CONTEXTS, targets=5, unigram=False)
+    none = lengths.measure_lengths(trained[:1], text, CONTEXTS, targets=5, unigram=False)
     assert [row["model"] for row in none["models"]] == ["interdomain"] and none["unigram_counted_in"] is None
 
 
 def test_the_trained_context_is_always_among_them(trained, text):
-    found = lengths.measure(trained[:1], text, [4], targets=5)
+    found = lengths.measure_lengths(trained[:1], text, [4], targets=5)
     assert [point["context"] for point in found["models"][0]["curve"]] == [4, 16]
     assert lengths.default_contexts(256) == (32, 64, 128, 256, 512, 896, 1024, 2048, 4096)
     assert lengths.default_contexts(16, 60) == (2, 4, 8, 16, 32, 56)
@@ -124,7 +124,7 @@ def test_the_trained_context_is_always_among_them(trained, text):
 
 def test_progress_rises_to_the_end_and_can_stop_it(trained, text):
     told = []
-    lengths.measure(trained, text, CONTEXTS, targets=50, progress=lambda *now: told.append(now))
+    lengths.measure_lengths(trained, text, CONTEXTS, targets=50, progress=lambda *now: told.append(now))
     done, totals = zip(*told, strict=True)
     assert list(done) == sorted(set(done)) and set(totals) == {done[-1]} == {3 * 50 * sum(CONTEXTS)}
 
@@ -132,7 +132,7 @@ def test_progress_rises_to_the_end_and_can_stop_it(trained, text):
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        lengths.measure(trained, text, CONTEXTS, targets=50, progress=stop)
+        lengths.measure_lengths(trained, text, CONTEXTS, targets=50, progress=stop)
 
 
 def test_what_cannot_be_measured_is_refused(trained, text, tmp_path, small_settings):
@@ -154,15 +154,15 @@ def test_what_cannot_be_measured_is_refused(trained, text, tmp_path, small_setti
     ]
     for given, written, contexts, says in cases:
         with pytest.raises(ValueError, match=says):
-            lengths.measure(given, written, contexts)
+            lengths.measure_lengths(given, written, contexts)
     other = tmp_path / "other.txt"
     other.write_text("ab ba abba baba " * 200)
     from idviz.lab import training
 
     settings = type(small_settings)(**small_settings.to_dict() | {"text": str(other)})
-    stranger = models.load(training.train(settings, tmp_path / "stranger", quiet=True).folder, device="cpu")
+    stranger = models.load_model(training.train(settings, tmp_path / "stranger", quiet=True).folder, device="cpu")
     with pytest.raises(ValueError, match=r"models must share one tokenizer.*'interdomain' and 'stranger' do not"):
-        lengths.measure([trained[0], stranger], text, CONTEXTS, targets=5)
+        lengths.measure_lengths([trained[0], stranger], text, CONTEXTS, targets=5)
 
 
 # -- evaluation, on the same text --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import idviz.lab
-from idviz.lab import cards, checkpoint, models, runs
+from idviz.lab import bundling, cards, checkpoint, models, runs
 from idviz.lab.corpus import HELD_OUT_PLAYS
 from idviz.lab.tokenizer import Tokenizer
 
@@ -21,7 +21,7 @@ LIMIT = 24_000_000  # bytes of all bundles together
 
 @pytest.fixture
 def bundle(tmp_path, small_runs) -> Path:
-    return models.bundle(small_runs["interdomain"], "small", tmp_path, loss=5.5)
+    return bundling.bundle(small_runs["interdomain"], "small", tmp_path, loss=5.5)
 
 
 def tokens_for(model) -> torch.Tensor:
@@ -31,7 +31,7 @@ def tokens_for(model) -> torch.Tensor:
 def test_run_checkpoint_and_bundle_give_equal_logits(bundle, small_runs):
     run = small_runs["interdomain"]
     newest = checkpoint.latest(run / runs.CHECKPOINTS)
-    found = [models.load(path, device="cpu") for path in (bundle, str(run), newest)]
+    found = [models.load_model(path, device="cpu") for path in (bundle, str(run), newest)]
     with torch.no_grad():
         logits = [model.decoder(tokens_for(model))[0] for model in found]
         trained = checkpoint.decoder(newest)(tokens_for(found[0]))[0]
@@ -54,10 +54,10 @@ def test_a_folder_of_ones_own_that_is_called_plays(small_runs, tmp_path):
     shutil.copytree(small_runs["interdomain"], run)
     settings = (run / runs.CONFIG).read_text()
     (tmp_path / "plays").mkdir()
-    was = models.load(run, device="cpu").about["training"]["text"]
+    was = models.load_model(run, device="cpu").about["training"]["text"]
     lines = [f'text = "{tmp_path / "plays"}"' if line.startswith("text =") else line for line in settings.splitlines()]
     (run / runs.CONFIG).write_text("\n".join(lines))
-    model = models.load(run, device="cpu")
+    model = models.load_model(run, device="cpu")
     assert was == "words.txt" and model.about["training"]["text"] == "./plays" and model.held_out == ()
 
 
@@ -120,34 +120,34 @@ def about(**changes):
 def test_loading_is_strict(bundle, spoil, says):
     spoil(bundle)
     with pytest.raises(ValueError, match=says):
-        models.load(bundle, device="cpu")
+        models.load_model(bundle, device="cpu")
 
 
 def test_what_is_not_there_is_refused_by_name(tmp_path, small_runs):
     with pytest.raises(ValueError, match=r"model 'interdomain-huge' is unknown; give a folder, or one of .*"):
-        idviz.lab.load("interdomain-huge")
+        idviz.lab.load_model("interdomain-huge")
     with pytest.raises(ValueError, match=r"holds no model: neither model\.json nor config\.toml is there"):
-        idviz.lab.load(tmp_path)
+        idviz.lab.load_model(tmp_path)
     run = tmp_path / "run"
     shutil.copytree(small_runs["interdomain"], run)
     (run / runs.RUN).write_text("{")
     with pytest.raises(ValueError, match=r"run\.json' cannot be read"):
-        idviz.lab.load(run)
+        idviz.lab.load_model(run)
     shutil.rmtree(run / runs.CHECKPOINTS)
     with pytest.raises(ValueError, match="holds a run without a checkpoint yet"):
-        idviz.lab.load(run)
+        idviz.lab.load_model(run)
     with pytest.raises(ValueError, match="device must be auto, cpu or cuda, not 'tpu'"):
-        idviz.lab.load(run, device="tpu")
+        idviz.lab.load_model(run, device="tpu")
 
 
 def test_bundling_writes_nothing_over(bundle, small_runs):
     before = {file.name: file.read_bytes() for file in bundle.iterdir()}
     with pytest.raises(ValueError, match="is there already; nothing is written over"):
-        models.bundle(small_runs["softmax"], "small", bundle.parent)
+        bundling.bundle(small_runs["softmax"], "small", bundle.parent)
     assert before == {file.name: file.read_bytes() for file in bundle.iterdir()}
     for name in ("", ".hidden", "a/b", "../up", "two words"):
         with pytest.raises(ValueError, match="name must be letters, digits"):
-            models.bundle(small_runs["softmax"], name, bundle.parent)
+            bundling.bundle(small_runs["softmax"], name, bundle.parent)
     assert list(bundle.parent.iterdir()) == [bundle]
 
 
@@ -156,6 +156,15 @@ def test_idviz_carries_models_and_they_are_small():
     assert models.names()
     files = [file for name in models.names() for file in (models.FOLDER / name).iterdir()]
     assert sum(file.stat().st_size for file in files) <= LIMIT
+
+
+def test_the_list_of_models_says_what_is_in_them():
+    rows = models.bundled_models()
+    assert [row.name for row in rows] == list(models.names())
+    for row in rows:
+        model = models.shared(row.name)
+        assert (row.about, row.parameters) == (model.about, model.decoder.parameter_count())
+        assert row.bytes > 4 * row.parameters  # float32, and the rest
 
 
 @pytest.mark.parametrize("name", models.names())

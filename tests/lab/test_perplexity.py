@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from idviz.lab.perplexity import Score, bootstrap, in_units, length_curve, perplexity, score
+from idviz.lab.perplexity import Score, length_curve, score
 from idviz.lab.unigram import Unigram
+from idviz.lab.units import bootstrap, in_units, perplexity
 from idviz.learned import MIXERS, DecoderConfig, build
 
 torch.set_num_threads(1)

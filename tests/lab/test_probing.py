@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from idviz.lab import probing
 from idviz.lab.probing import pieces, probe_state, read_layer, watch
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig
@@ -92,6 +93,20 @@ def test_memory_is_one_over_the_step_at_initialisation_and_states_are_the_recurr
         u, gamma = (part[0].abs().square().sum(-1).sqrt().numpy() for part in state[0].core[:2])
         np.testing.assert_allclose(found.u[:, t], u, atol=1e-12)
         np.testing.assert_allclose(found.gamma[:, t], gamma, atol=1e-12)
+
+
+def test_all_heads_come_from_one_run(monkeypatch):
+    """However many states are held at a time."""
+    model, runs = decoder(), []
+    model.embedding.register_forward_hook(lambda *_: runs.append(1))
+    whole = probe_state(model, IDS, 1)
+    assert len(runs) == 1
+    monkeypatch.setattr(probing, "_AT_ONCE", 1)  # head by head
+    by_head = probe_state(model, IDS, 1)
+    assert len(runs) == 2
+    for name, value in vars(whole).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_allclose(getattr(by_head, name), value, rtol=1e-9, atol=1e-12)
 
 
 def test_probes_are_read_only_and_leave_no_hooks():

@@ -11,52 +11,22 @@ from idviz.lab import recall_study
 from idviz.lab.recall import RecallTask, recall_accuracy
 from idviz.lab.recall_study import RecallTraining, learn
 from idviz.lab.training import NotFinite
+from tests.lab.small import RECALL
 
 TINY = RecallTraining(dim=32, heads=2, depth=2, feedforward=32, batch=32, steps=150, warmup=10, learning_rate=1e-2)
 TASK = RecallTask(pairs=1, keys=4, values=4)
-
-TOML = """
-title = "Two mixers recall"
-seeds = [0, 1]
-
-[task]
-keys = 8
-values = 8
-pairs = [1, 2]
-distance = [0, 3]
-
-[training]
-dim = 16
-depth = 1
-heads = 2
-feedforward = 16
-batch = 4
-steps = 3
-warmup = 1
-
-[evaluation]
-pairs = [1, 2]
-distance = [0, 5]
-sequences = 8
-
-[variants.interdomain]
-mixer_options = { modes = 2 }
-
-[variants.softmax]
-mixer = "softmax"
-"""
 
 
 @pytest.fixture
 def toml(tmp_path):
     path = tmp_path / "two.toml"
-    path.write_text(TOML)
+    path.write_text(RECALL)
     return path
 
 
 def test_a_whole_number_may_be_written_as_4e3(toml):
-    toml.write_text(TOML.replace("steps = 3", "steps = 3e0"))
-    settings = recall_study.load(toml).variants["softmax"]
+    toml.write_text(RECALL.replace("steps = 3", "steps = 3e0"))
+    settings = recall_study.load_recall_study(toml).variants["softmax"]
     assert settings.steps == 3 and isinstance(settings.steps, int)
 
 
@@ -90,7 +60,7 @@ def test_it_reports_and_stops_when_asked_or_at_nan():
 
 
 def test_runs_once_and_collects(toml, tmp_path, monkeypatch):
-    found, out, names = recall_study.load(toml), tmp_path / "out", []
+    found, out, names = recall_study.load_recall_study(toml), tmp_path / "out", []
     assert {(task.pairs, task.distance) for task in found.tasks()} == {(1, 0), (1, 3), (2, 0), (2, 3)}
     recall_study.run(found, out, part=(1, 2), progress=lambda name: names.append(name))
     assert names == ["interdomain, seed 0", "interdomain, seed 1"]
@@ -124,11 +94,11 @@ def test_runs_once_and_collects(toml, tmp_path, monkeypatch):
 )
 def test_results_of_another_study_are_not_mixed_in(toml, tmp_path, old, new):
     out = tmp_path / "out"
-    recall_study.run(recall_study.load(toml), out, part=(1, 4))
+    recall_study.run(recall_study.load_recall_study(toml), out, part=(1, 4))
     kept = (out / "interdomain-0.json").read_text()
-    toml.write_text(TOML.replace(old, new))
+    toml.write_text(RECALL.replace(old, new))
     with pytest.raises(ValueError, match=r"interdomain-0\.json' holds a run of another configuration"):
-        recall_study.run(recall_study.load(toml), out)
+        recall_study.run(recall_study.load_recall_study(toml), out)
     assert (out / "interdomain-0.json").read_text() == kept
     assert [file.name for file in out.iterdir()] == ["interdomain-0.json"]
 
@@ -136,41 +106,45 @@ def test_results_of_another_study_are_not_mixed_in(toml, tmp_path, old, new):
 def test_a_damaged_result_is_named(toml, tmp_path):
     (tmp_path / "interdomain-0.json").write_text("{")
     with pytest.raises(ValueError, match=r"interdomain-0\.json' is damaged"):
-        recall_study.run(recall_study.load(toml), tmp_path)
+        recall_study.run(recall_study.load_recall_study(toml), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("keys = 8", "keyz = 8", "unknown key task.keyz"),
-        ("steps = 3", "stepz = 3", "unknown key variants.interdomain.stepz"),
+        ("keys = 8", "keyz = 8", r"task: unknown key 'keyz' \(value 8\); did you mean keys\?"),
+        ("steps = 3", "stepz = 3", r"interdomain: unknown key 'stepz' \(value 3\); did you mean steps\?"),
         ("steps = 3", "steps = 0", "steps must be a whole number of at least 1, not 0"),
         ("warmup = 1", "warmup = 9", "warmup must be a whole number from 0 to steps = 3, not 9"),
         ("warmup = 1", "warmup = 1\nlearning_rate = 'high'", "learning_rate must be a number from 0 to 1, not 'high'"),
         ("pairs = [1, 2]\ndistance = [0, 3]", "pairs = 2", "task.pairs must be a list of at least one whole number"),
         ("pairs = [1, 2]\ndistance = [0, 5]", "pairs = [9]", "pairs must be at most"),
-        ("distance = [0, 5]", "distance = [-1]", "evaluation.distance must be a whole number of at least 0, not -1"),
+        (
+            "distance = [0, 5]",
+            "distance = [-1]",
+            r"evaluation.distance must be a list of at least one whole number from 0, not \[-1\]",
+        ),
         (
             "sequences = 8",
             "sequences = 'many'",
             "evaluation.sequences must be a whole number of at least 1, not 'many'",
         ),
-        ("sequences = 8", "sequence = 8", "unknown key evaluation.sequence"),
+        ("sequences = 8", "sequence = 8", "evaluation: unknown key 'sequence' .*; did you mean sequences"),
         ("seeds = [0, 1]", "seeds = [0, 0]", "no two the same"),
         ("modes = 2", "modes = 0", "modes must be a whole number of at least 1, not 0"),
         ("{ modes = 2 }", "3", "mixer_options must be a table, not 3"),
         ('mixer = "softmax"', 'mixer = "mamba"', "mixer must be one of interdomain, s4d, softmax, linear, not 'mamba'"),
-        ("[task]", "task = 3\n[other]", "unknown key other|task must be a table"),
-        ("title =", "titel =", "unknown key titel; known: title, seeds, task"),
+        ("[task]", "task = 3\n[other]", "unknown key 'other'"),
+        ("title =", "titel =", "unknown key 'titel' .*; did you mean title.* Known: variants, seeds, task"),
     ],
 )
 def test_wrong_studies_are_refused_by_name(toml, old, new, says):
-    toml.write_text(TOML.replace(old, new))
+    toml.write_text(RECALL.replace(old, new))
     with pytest.raises(ValueError, match=says):
-        recall_study.load(toml)
+        recall_study.load_recall_study(toml)
 
 
 def test_a_study_without_variants(tmp_path):
     (tmp_path / "none.toml").write_text("seeds = [0]\n")
-    with pytest.raises(ValueError, match="needs at least one"):
-        recall_study.load(tmp_path / "none.toml")
+    with pytest.raises(ValueError, match="variants is missing; it must be at least one table"):
+        recall_study.load_recall_study(tmp_path / "none.toml")

@@ -20,7 +20,7 @@ def test_written_and_read_back(tmp_path, monkeypatch):
         sys, "argv", ["/opt/bin/idviz", "length", "a b", f"--json={tmp_path}/x.json", f"{tmp_path}/run"]
     )
     results.write(tmp_path / "cost.json", {"rows": [1, 2.5, None]})
-    found = results.read("cost", tmp_path)
+    found = results.read_result("cost", tmp_path)
     assert found["rows"] == [1, 2.5, None] and found["format"] == 1
     assert found["made_by"] == "idviz length 'a b' --json=x.json run"
     measured = found["measured"]
@@ -54,12 +54,12 @@ def test_what_cannot_be_used_is_refused(tmp_path, content, says):
     if content is not None:
         (tmp_path / "recall.json").write_text(content)
     with pytest.raises(ValueError, match=says):
-        results.read("recall", tmp_path)
+        results.read_result("recall", tmp_path)
 
 
 def test_unknown_name():
     with pytest.raises(ValueError, match=r"result must be one of length, mixers, ablation, recall, cost, not 'speed'"):
-        results.read("speed")
+        results.read_result("speed")
 
 
 def test_only_changed_code_makes_a_commit_dirty(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -21,57 +20,15 @@ from typer.testing import CliRunner
 from idviz.cli import app
 from idviz.lab import checkpoint, config, runs, training
 from idviz.lab.config import TrainingConfig
+from idviz.lab.optimiser import learning_rate_factor
 from idviz.learned import MIXERS
-
-torch.set_num_threads(1)
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-WORDS = "when shall we three meet again in thunder lightning or rain the hurlyburly is done battle lost and won".split()
-OPTIONS = {"interdomain": {"modes": 4}, "s4d": {"modes": 4}, "softmax": {}, "linear": {}}
-
-
-@pytest.fixture(scope="session")
-def text(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("text") / "words.txt"
-    path.write_text(" ".join(random.Random(0).choices(WORDS, k=2500)))
-    return path
+from tests.lab import small
+from tests.lab.small import ENVIRONMENT, OPTIONS, assert_same_run, losses, weights
 
 
 @pytest.fixture
-def settings(text) -> TrainingConfig:
-    return TrainingConfig(
-        text=str(text),
-        vocabulary=300,
-        dim=32,
-        depth=2,
-        heads=2,
-        feedforward=32,
-        mixer_options=OPTIONS["interdomain"],
-        tokens=32,
-        batch=4,
-        steps=20,
-        warmup=3,
-        save_every=10,
-        validate_every=10,
-        validation_windows=4,
-        device="cpu",
-    )
-
-
-def losses(folder: Path) -> list[float]:
-    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
-    return [line["loss"] for line in lines]
-
-
-def weights(folder: Path) -> dict:
-    return checkpoint.read(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
-
-
-def assert_same_run(one: Path, other: Path) -> None:
-    assert losses(one) == losses(other)
-    here, there = weights(one), weights(other)
-    assert here.keys() == there.keys()
-    assert all(torch.equal(here[name], there[name]) for name in here)
+def settings(small_text) -> TrainingConfig:
+    return small.settings(small_text)
 
 
 def stop_at(monkeypatch, step: int) -> None:
@@ -115,7 +72,7 @@ KILLED = """
     def go():
         if (folder / "config.toml").exists():
             return training.resume(folder, quiet=True)
-        return training.train(config.load(start), folder, quiet=True)
+        return training.train(config.load_config(start), folder, quiet=True)
     for turn in range(kills + 1):
         child = os.fork()
         if not child:
@@ -132,7 +89,7 @@ KILLED = """
         status = os.waitpid(child, 0)[1]
         caught += os.WIFSIGNALED(status)
         newest = checkpoint.latest(folder / "checkpoints")
-        print(turn, checkpoint.read(newest).step if newest else None, flush=True)
+        print(turn, checkpoint.read_checkpoint(newest).step if newest else None, flush=True)
     assert os.waitstatus_to_exitcode(status) == 0, status
     assert caught == kills, caught
 """
@@ -223,7 +180,7 @@ def test_batches_and_rates_depend_on_seed_and_step_alone():
     assert not np.array_equal(drawn, runs.batch(tokens, 3, 8, 400, 9))
     assert not np.array_equal(drawn, runs.batch(tokens, 4, 7, 400, 9))
     run = TrainingConfig(steps=110, warmup=10, final_fraction=0.2)
-    factors = [training.learning_rate_factor(step, run) for step in (0, 4, 9, 10, 60, 110)]
+    factors = [learning_rate_factor(step, run) for step in (0, 4, 9, 10, 60, 110)]
     assert factors == pytest.approx([0.1, 0.5, 1, 1, 0.6, 0.2])
 
 
@@ -235,7 +192,7 @@ def test_nan_stops_and_the_last_checkpoint_stays(tmp_path, settings, monkeypatch
     folder = tmp_path / "run"
     with pytest.raises(training.NotFinite, match=r"step 14: the loss is nan.*last checkpoint is that of step 10"):
         training.train(run, folder, quiet=True)
-    assert checkpoint.read(checkpoint.latest(folder / runs.CHECKPOINTS)).step == 10
+    assert checkpoint.read_checkpoint(checkpoint.latest(folder / runs.CHECKPOINTS)).step == 10
     assert all(tensor.isfinite().all() for tensor in weights(folder).values())
     monkeypatch.setattr(training, "loss_of", loss_of)
     assert training.resume(folder, quiet=True).step == 20
@@ -259,7 +216,7 @@ def test_the_command_saves_and_ends_well_when_asked_to_stop(tmp_path, settings, 
     assert process.returncode == 0, bar
     assert "stopped and saved: step" in said
     assert "tokens/s" in bar
-    assert checkpoint.read(checkpoint.latest(out / runs.CHECKPOINTS)).step == len(losses(out))
+    assert checkpoint.read_checkpoint(checkpoint.latest(out / runs.CHECKPOINTS)).step == len(losses(out))
 
 
 def test_results_say_what_they_are_made_of(tmp_path, settings):
@@ -268,7 +225,7 @@ def test_results_say_what_they_are_made_of(tmp_path, settings):
     assert about["seed"] == 0
     assert about["versions"]["torch"] == torch.__version__
     assert about["commit"]
-    assert config.load(tmp_path / "run" / runs.CONFIG) == settings
+    assert config.load_config(tmp_path / "run" / runs.CONFIG) == settings
     last = json.loads((tmp_path / "run" / runs.METRICS).read_text().splitlines()[-1])
     assert last["tokens_seen"] == 20 * 4 * 32
     data = runs.load_data(settings)
@@ -287,9 +244,9 @@ def test_tokenizer_sees_the_training_part_only(tmp_path, settings):
     assert len(data.tokenizer.encode("xyxy")) == 4
 
 
-def test_nothing_is_written_over_and_a_damaged_run_says_so(tmp_path, settings, text):
+def test_nothing_is_written_over_and_a_damaged_run_says_so(tmp_path, settings):
     folder = tmp_path / "run"
-    training.train(replace(settings, text=str(text)), folder, quiet=True)
+    training.train(settings, folder, quiet=True)
     with pytest.raises(ValueError, match="is not empty; nothing is written over"):
         training.train(settings, folder, quiet=True)
     with pytest.raises(ValueError, match="holds no run"):
@@ -331,7 +288,7 @@ def test_bad_settings_are_refused_by_name(tmp_path, line, says):
     path = tmp_path / "run.toml"
     path.write_text(line)
     with pytest.raises(ValueError, match=r"run\.toml'.*" + says):
-        config.load(path)
+        config.load_config(path)
 
 
 @pytest.mark.parametrize(
@@ -357,4 +314,4 @@ def test_the_command_says_what_to_install(tmp_path):
     command = [sys.executable, "-c", code, "train", "--out", str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
     assert done.returncode == 2
-    assert "training needs accelerate: pip install" in done.stderr
+    assert "training needs the package accelerate, which is not installed here: pip install" in done.stderr

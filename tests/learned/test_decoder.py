@@ -193,7 +193,7 @@ def test_bad_tokens_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             decoder(bad)
-    with pytest.raises(ValueError, match=r"step takes tokens \(B,\), one a sequence, not shape \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"step takes tokens \(B,\), one per sequence, not shape \(2, 4\)"):
         decoder.step(tokens)
     with pytest.raises(ValueError, match="chunk must be a whole number of at least 1, not 0"):
         decoder(tokens, chunk=0)

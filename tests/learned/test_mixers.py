@@ -20,6 +20,7 @@ from idviz.learned import (
     rope_table,
     rotate,
     s4d_kernel,
+    s4d_kernel_reference,
     state_bytes,
 )
 from idviz.learned.attention_mixers import linear_attention
@@ -344,7 +345,11 @@ def test_every_variant_starts_at_one_scale():
     assert max(found) < 3 * min(found), found
 
 
-def test_s4d_kernel_equals_golden_values(golden):
+KERNELS = pytest.mark.parametrize("kernel", [s4d_kernel_reference, s4d_kernel], ids=["reference", "fast"])
+
+
+@KERNELS
+def test_s4d_kernel_equals_golden_values(golden, kernel):
     case = golden["s4d"]
     lam, delta = torch.tensor([[complex(-0.5, math.pi)]], dtype=torch.complex128), torch.tensor([[0.1]]).double()
     delta.fill_(float(case["dt"]))
@@ -353,7 +358,20 @@ def test_s4d_kernel_equals_golden_values(golden):
         wanted = np.array([float(value) for value in case[f"{method}_kernel_pair_summed"]])
         core = Core(a_bar, b_bar, torch.ones_like(a_bar))
         for T in (1, 2, 3, len(wanted)):  # 2 Re: the golden values sum the conjugate pair
-            np.testing.assert_allclose(2 * s4d_kernel(core, T)[0].numpy(), wanted[:T], rtol=0, atol=1e-15)
+            np.testing.assert_allclose(2 * kernel(core, T)[0].numpy(), wanted[:T], rtol=0, atol=1e-15)
+
+
+@KERNELS
+@pytest.mark.parametrize("T", [0, 1, 2, 63, 64, 65, 257])
+def test_s4d_kernel_is_the_recurrence_s_answer_to_an_impulse(kernel, T):
+    core = make("s4d").core()
+    gamma, answers = torch.zeros(1, DIM, 2 * MODES, dtype=torch.complex128), []
+    for t in range(T):
+        y, gamma = s4d_step(torch.full((1, DIM), float(t == 0), dtype=torch.float64), core, gamma)
+        answers.append(y[0])
+    found = kernel(core, T)
+    assert found.shape == (DIM, T)
+    assert not T or closeness(found, torch.stack(answers, -1)) < 1e-12
 
 
 @pytest.mark.parametrize("T", [1, 2, 63, 64, 65, 257])
@@ -372,14 +390,15 @@ def test_s4d_convolution_is_the_recurrence(T):
             assert closeness(last, gamma) < 1e-12
 
 
-def test_s4d_convolution_is_not_circular():
+@KERNELS
+def test_s4d_convolution_is_not_circular(kernel):
     """Field report (safari #4): 1,2,3,4 with itself is 1,4,10,20. Modes at the roots of unity give any kernel."""
     a_bar = torch.exp(2j * torch.pi * torch.arange(4, dtype=torch.float64) / 4)[None]
-    kernel = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
-    w = torch.fft.fft(kernel.to(torch.complex128))[None] / 4
+    wanted = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    w = torch.fft.fft(wanted.to(torch.complex128))[None] / 4
     core = Core(a_bar, torch.ones_like(a_bar), w)
-    torch.testing.assert_close(s4d_kernel(core, 4)[0], kernel, rtol=0, atol=1e-14)
-    y, _ = s4d_convolution(kernel[None, None], core)
+    torch.testing.assert_close(kernel(core, 4)[0], wanted, rtol=0, atol=1e-14)
+    y, _ = s4d_convolution(wanted[None, None], core)
     torch.testing.assert_close(y[0, 0], torch.tensor([1.0, 4.0, 10.0, 20.0]).double(), rtol=0, atol=1e-12)
 
 

@@ -90,7 +90,7 @@ def test_bad_presets_are_named(arguments, options, message):
 
 
 def test_the_command_prints_every_number_whole(rows, monkeypatch):
-    monkeypatch.setattr(presets, "sizes", lambda tokens: iter(rows))
+    monkeypatch.setattr(presets, "sizes", lambda: iter(rows))
     done = CliRunner().invoke(app, ["sizes"])
     assert done.exit_code == 0
     assert "…" not in done.output
@@ -105,5 +105,5 @@ def test_the_command_says_what_is_missing_without_torch(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     done = CliRunner().invoke(app, ["sizes"])
     assert done.exit_code == 2
-    assert "the learned half needs torch: pip install" in done.output
+    assert "the learned half needs PyTorch, which is not installed here: pip install" in done.output
     assert "Traceback" not in done.output

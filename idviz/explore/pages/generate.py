@@ -1,4 +1,4 @@
-"""Explorable *Generate*: a trained model writes, token by token, and what it keeps of the text does not grow (E16)."""
+"""Explorable *Generate*: a trained model writes, token by token, from a state that does not grow (E16)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from idviz.explore.pages.measured import GROUP
 from idviz.explore.pages.model_text import ModelText
 from idviz.figures.generate import draw
 from idviz.figures.style import INTERDOMAIN, QUERY_TEXT
-from idviz.numbers.generate import MOST_NEW, MOST_PROMPT, GenerateResult, compute
+from idviz.numbers.generate import MOST_NEW, MOST_PROMPT, PROMPT, GenerateResult, compute
 from idviz.numbers.measured import mixer_name
 from idviz.numbers.trained_models import options
 from idviz.words import count, memory_size, number, share
@@ -22,7 +22,7 @@ from idviz.words import count, memory_size, number, share
 
 
 def describe(result: GenerateResult) -> str:
-    """Two sentences: what comes next and how sure the model was; what it keeps, and what the other kind would."""
+    """Two sentences: the next token and how sure the model is; the size of its state and of the other kind's."""
     so_far = f"{result.model} has read {count(result.prompt, 'token')} and made {result.made} of {result.length}"
     likeliest = f"‘{result.top[0]}’ is likeliest next, {share(float(result.own[0]))}"
     if result.chosen is None:
@@ -51,7 +51,7 @@ def _article(mixer: str) -> str:
 
 
 def formula(result: GenerateResult) -> Formula:
-    """The recurrence that makes a step cost the same at any length, and the next token's probability."""
+    """The recurrence, whose step costs the same at any length, and the next token's probability."""
     i = 0 if result.chosen is None or result.chosen[1] is None else result.chosen[1]
     state, p = tex_coloured(INTERDOMAIN, r"\mathrm{state}_t"), tex_coloured(QUERY_TEXT, "p")
     before = tex_coloured(INTERDOMAIN, r"\mathrm{state}_{t-1}")
@@ -66,7 +66,7 @@ def formula(result: GenerateResult) -> Formula:
 
 
 def _tex(token: str) -> str:
-    """A token inside LaTeX's text mode; what is not a plain letter or sign is left to the picture."""
+    """A token for LaTeX's text mode; a sign that LaTeX might not show becomes a dot."""
     return "".join(sign if (sign.isascii() and sign.isalnum()) or sign in ".,;:'!?-" else "·" for sign in token)
 
 
@@ -89,7 +89,7 @@ def table(result: GenerateResult) -> Mapping[str, np.ndarray]:
 
 
 def tokens(result: GenerateResult) -> tuple[TokenView, ...]:
-    """The text so far, each token by its probability; the newest outlined."""
+    """The text so far, each token coloured by its probability, the newest outlined."""
     return (
         TokenView(
             tokens=result.pieces,
@@ -109,14 +109,15 @@ EXPLORABLE = Explorable(
     group=GROUP,
     question="What does a model keep while it writes?",
     prose=(
-        "A small model, trained on Shakespeare's plays alone, continues your prompt: at each step it gives every token "
-        "of its vocabulary a probability, one is drawn, read, and the state is updated. Interdomain, S4D and linear "
-        "attention keep a state of fixed size; softmax attention keeps the keys and values of every token. A low "
-        "temperature prefers the likely tokens, 0 always takes the likeliest, and a seed gives the same text each "
-        "time. Colours and surprise are the model's own probabilities, at temperature 1, of the prompt's tokens too. "
-        "Play the tokens and watch the text grow and the two curves. An empty prompt starts from a new line. At "
-        f"most {MOST_PROMPT} tokens of prompt are read; bytes that are no character by themselves are shown as ⟨F0⟩. "
-        "Sizes count 4 bytes a number, in all layers, without the short convolutions' last three tokens."
+        "A small model, trained on Shakespeare's plays alone, continues your prompt. At each step it gives every token "
+        "of its vocabulary a probability; one token is drawn and read, and the state is updated. Interdomain, S4D and "
+        "linear attention keep a state of fixed size; softmax attention keeps the keys and values of every token. A "
+        "low temperature favours the likely tokens, 0 always takes the likeliest, and the same seed gives the same "
+        "text each time. Colours and surprise show the model's own probabilities at temperature 1, for the prompt's "
+        "tokens too. Play the tokens and watch the text and the two curves grow. An empty prompt starts from a new "
+        f"line. At most {MOST_PROMPT} tokens of prompt are read; bytes that are no character by themselves are shown "
+        "as ⟨F0⟩. Sizes count 4 bytes per number, over all layers, without the three tokens that the short "
+        "convolutions remember."
     ),
     controls=(
         Choice(
@@ -128,7 +129,7 @@ EXPLORABLE = Explorable(
         ModelText(
             name="prompt",
             label="Prompt",
-            default="FIRST LORD\nThe night is long, my friend, and yet",
+            default=PROMPT,
             max_length=2000,
             tokens=MOST_PROMPT,
             may_be_empty=True,
@@ -160,7 +161,7 @@ EXPLORABLE = Explorable(
             maximum=MOST_NEW,
             default=80,
             unit="tokens",
-            help="How many the model makes in all.",
+            help="How many tokens the model makes in all.",
         ),
         Slider(
             name="token",
@@ -169,7 +170,7 @@ EXPLORABLE = Explorable(
             maximum=MOST_NEW,
             default=40,
             unit="tokens",
-            help="How many of the new tokens are there. Play it.",
+            help="How many of the new tokens are there already. Play it.",
             upper=lambda values: values["length"],
         ),
     ),
@@ -182,14 +183,14 @@ EXPLORABLE = Explorable(
         TryThis(
             "No dice",
             {"temperature": 0.0, "token": 60},
-            "At temperature 0 each token is the likeliest one, so every seed gives the same text, and small models "
+            "At temperature 0 every token is the likeliest one, so that all seeds give the same text, and small models "
             "often go round in circles. Step through: the orange bar is always the first.",
         ),
         TryThis(
             "Too hot",
             {"temperature": 2.0, "token": 60},
-            "Bars that were high shrink, the many others grow: the black marks show the model's own probabilities. "
-            "Surprise rises, and words fall apart.",
+            "High bars shrink and the many others grow; the black marks show the model's own probabilities. Surprise "
+            "rises, and words fall apart.",
         ),
         TryThis(
             "Nothing to go on",

@@ -1,8 +1,8 @@
-"""Pages of measured results: built from the result files, or saying which one is missing."""
+"""Pages of measured results: built from the result files, or saying which file is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,28 +10,32 @@ import numpy as np
 
 from idviz.explore.base import Explorable, Formula
 from idviz.figures.trained import draw_message
-from idviz.numbers.measured import Message, Missing, read
+from idviz.lab.studies import Study
+from idviz.numbers.measured import Message, Missing, saved_result
 
 GROUP = "Trained models"
+UNMEASURED = "No saved results are here yet; the message in the picture's place says how to make them."
 
 
-def page(make: Callable[[dict], Explorable], *names: str) -> Explorable:
-    """The explorable that ``make`` builds of the results of these names; if one is missing, a page that says so.
+def page(make: Callable[[Mapping[str, Study | None]], Explorable], *names: str) -> Explorable:
+    """The explorable that ``make`` builds from the results of these names, None for each one that is missing.
 
-    The controls' choices come from the files, so they are read once, when the explorable is asked for.
+    The results are read once, when the explorable is asked for, since the choices of its controls come from them.
+    Where one is missing, a message takes the place of the page's result.
     """
-    found, missing = {}, None
+    results: dict[str, Study | None] = dict.fromkeys(names)
+    messages = []
     for name in names:
         try:
-            found[name] = read(name)
+            results[name] = saved_result(name)
         except Missing as error:
-            missing, found[name] = missing or error, None
-    view = make(found)
-    return view if missing is None else without_numbers(view, str(missing))
+            messages.append(str(error))
+    view = make(results)
+    return without_numbers(view, messages[0]) if messages else view
 
 
 def without_numbers(view: Explorable, message: str) -> Explorable:
-    """The same page where ``compute`` finds numbers; where it raises :class:`Missing`, the message in their place."""
+    """The same page, showing the message where ``compute`` raises :class:`Missing`."""
 
     def compute(**values: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A text box whose text must also fit as tokens of the chosen model."""
+"""A text box with a limit in tokens of the chosen model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from idviz.numbers.trained_models import encoded, tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class ModelText(TextInput):
-    """A text that must also fit as tokens of the chosen model: at most ``tokens``."""
+    """A text of at most ``tokens`` tokens of the model in the control ``model``."""
 
     tokens: int = 256
 
@@ -41,4 +41,4 @@ class ModelText(TextInput):
         except ValueError as error:
             if "surrogate" in str(error):
                 raise
-            return 0  # no tokenizer here: computing says so
+            return 0  # no tokenizer is installed: ``compute`` says so

@@ -1,4 +1,4 @@
-"""Explorable *What the state holds*: a text through a trained model, one head and one query at a time (E16, E17)."""
+"""Explorable *What the state holds*: a trained model reads a text, one head and one query at a time (E16, E17)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from idviz.explore.controls import Choice, Slider, Values
 from idviz.explore.formulas import tex_coloured, tex_number
 from idviz.explore.pages.measured import GROUP
 from idviz.explore.pages.model_text import ModelText
-from idviz.figures.state import NEAR, draw
+from idviz.figures.state import draw
 from idviz.figures.style import INTERDOMAIN, KEYS, QUERY_TEXT, VALUES
 from idviz.numbers.measured import mixer_name
 from idviz.numbers.state import (
     ALIKE,
     MOST_TOKENS,
+    NEAR,
     NOTHING,
     PASSAGES,
     SPEECH,
@@ -49,7 +50,7 @@ def _near(result: StateResult, row: np.ndarray) -> str:
 
 
 def describe(result: StateResult) -> str:
-    """Two sentences: what the head reads, and how near; what the other model's head does with the same text."""
+    """Two sentences: the tokens that the head weighs most, and how near they are; the same for the other model's."""
     where, query = result.where, say(result.tokens[result.n - 1])
     first = (
         f"At token {result.n}, {query}, head {where.head} of {where.model}'s layer {where.layer} weighs "
@@ -73,7 +74,7 @@ def describe(result: StateResult) -> str:
 
 
 def formula(result: StateResult) -> Formula:
-    """E17 as a sum over tokens, with the largest weight and the sum."""
+    """E17 as a sum over tokens, with the sum of the weights and the largest one."""
     j, t = int(np.argmax(np.abs(result.row))), result.n
     s, gamma = tex_coloured(QUERY_TEXT, "s_{t,m}"), tex_coloured(VALUES, r"\gamma_m")
     m = int(np.argmax(np.abs(result.waves)))
@@ -114,7 +115,7 @@ def table(result: StateResult) -> Mapping[str, np.ndarray]:
 
 
 def tokens(result: StateResult) -> tuple[TokenView, ...]:
-    """The weights on the text itself; tokens after the query have none."""
+    """The text with its weights; tokens after the query have none."""
     unread = np.full(len(result.tokens) - result.n, np.nan)
     rows: list[tuple[Head, np.ndarray]] = [(result.where, result.row)]
     if result.beside is not None:
@@ -150,17 +151,22 @@ def _not_own(values: Values) -> str | None:
     return None if values["passage"] == "own" else f"under More, the text is {ready}; choose your own there"
 
 
-def _alone(values: Values) -> str | None:
-    return "nothing stands beside it" if values["beside"] == NOTHING else None
-
-
-def _numbered(name: str, count: int) -> tuple[tuple[str, str], ...]:
-    return ((ALIKE, f"the same {name}"), *((str(n), f"{name} {n}") for n in range(1, count + 1)))
-
-
 def _others() -> tuple[tuple[str, str], ...]:
-    found = tuple((name, name) for name, config in bundled().items() if config["mixer"] != "interdomain")
-    return (*sorted(found, key=lambda pair: not pair[0].startswith("softmax")), (NOTHING, "nothing"))
+    """The models that may stand beside, softmax first."""
+    names = [name for name, config in bundled().items() if config["mixer"] != "interdomain"]
+    names.sort(key=lambda name: bundled()[name]["mixer"] != "softmax")
+    return (*((name, name) for name in names), (NOTHING, "nothing"))
+
+
+def _of_the_other(part: str, most: int) -> Choice:
+    return Choice(
+        name=f"beside_{part}",
+        label=f"{capital(part)} of the other",
+        main=False,
+        options=((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1))),
+        help="Of the model beside it.",
+        disabled=lambda values: "nothing stands beside it" if values["beside"] == NOTHING else None,
+    )
 
 
 EXPLORABLE = Explorable(
@@ -169,15 +175,16 @@ EXPLORABLE = Explorable(
     group=GROUP,
     question="What does a trained model keep of a text, and what does a query read from it?",
     prose=(
-        "A small language model, trained on Shakespeare's plays, reads your text. Each head keeps M complex modes: a "
-        "key vector u and a value vector γ in each, updated at every token and never more. The query of a token weighs "
-        "the modes (its basis weights s), and unrolled that is a weight on every token so far, positive or negative: a "
-        "sum of decaying waves, whose heights and phases are drawn below the bars. The weights are exact: they give "
-        "the layer's output, up to the rounding of its 32-bit numbers. They weigh what the layer has at each token, "
-        "which a short convolution has mixed with the three tokens before and lower layers with much more; the "
-        "query's own token also has a direct way, D⊙v, that is not drawn. Beside it, a model of the same size trained "
-        "alike: softmax's weights are positive and sum to 1, S4D's depend on the distance alone, linear "
-        "attention's have a sign and never fade. Heads of two models that share a number have nothing else in common. "
+        "A small language model, trained on Shakespeare's plays, reads your text. Each head keeps M complex modes, "
+        "each with a key vector u and a value vector γ; every token updates them, and their number never grows. The "
+        "query at a token weighs the modes (its basis weights s). Unrolled over time, that is a weight on every token "
+        "so far, positive or negative: a sum of decaying waves, whose heights and phases are drawn below the bars. The "
+        "weights are exact: they give the layer's output, up to the rounding of its 32-bit numbers. What they weigh is "
+        "the layer's view of each token, into which a short convolution has mixed the three tokens before it and lower "
+        "layers many more; the query's own token also has a direct path, D⊙v, which is not drawn. Beside it stands a "
+        "model of the same size, trained in the same way: softmax's weights are positive and sum to 1, S4D's depend on "
+        "the distance alone, linear attention's are signed and never fade. Heads of two models that share a number "
+        "have nothing else in common. "
         f"A text may have up to {MOST_TOKENS} tokens; a character that the tokenizer lacks is read as its bytes, ⟨F0⟩."
     ),
     controls=(
@@ -193,7 +200,7 @@ EXPLORABLE = Explorable(
             label="Text",
             main=False,
             options=PASSAGES,
-            help="Your own, or a ready one. The play is one that was held out from the models' training.",
+            help="Your own, or a ready one. The play was held out from the models' training.",
         ),
         ModelText(
             name="text",
@@ -210,7 +217,7 @@ EXPLORABLE = Explorable(
             minimum=1,
             maximum=_MOST_LAYERS,
             default=2,
-            help="Which layer's mixer, counted from the text upwards.",
+            help="The layer whose mixer is shown, counted from the text upwards.",
             upper=_size("depth"),
         ),
         Slider(
@@ -219,7 +226,7 @@ EXPLORABLE = Explorable(
             minimum=1,
             maximum=_MOST_HEADS,
             default=3,
-            help="Which head of that layer. Each has a memory of its own.",
+            help="The head of that layer. Each has a memory of its own.",
             upper=_size("heads"),
         ),
         Choice(
@@ -228,28 +235,14 @@ EXPLORABLE = Explorable(
             options=_others(),
             help="Another model that reads the same tokens.",
         ),
-        Choice(
-            name="beside_layer",
-            label="Layer of the other",
-            main=False,
-            options=_numbered("layer", _MOST_LAYERS),
-            help="Of the model beside it.",
-            disabled=_alone,
-        ),
-        Choice(
-            name="beside_head",
-            label="Head of the other",
-            main=False,
-            options=_numbered("head", _MOST_HEADS),
-            help="Of the model beside it.",
-            disabled=_alone,
-        ),
+        _of_the_other("layer", _MOST_LAYERS),
+        _of_the_other("head", _MOST_HEADS),
         Slider(
             name="position",
             label="Query at token",
             minimum=1,
             maximum=MOST_TOKENS,
-            help="Which token asks, counted from 1. It reads the tokens up to itself. In the app, click on one.",
+            help="The token that asks, counted from 1. It reads the tokens up to itself. In the app, click on one.",
             upper=_length,
         ),
     ),
@@ -262,8 +255,8 @@ EXPLORABLE = Explorable(
         TryThis(
             "One token so far",
             {"position": 1},
-            "Nothing to choose yet: all weight is on the one token. Play from here and watch the state fill, for "
-            "about as many tokens as the head's memory; from then on it is as full as ever, however long the text.",
+            "Nothing to choose yet: all weight is on the one token. Play from here and watch the state fill for about "
+            "as many tokens as the head's memory; after that it gets no fuller, however long the text.",
         ),
         TryThis(
             "Distance alone",
@@ -272,10 +265,10 @@ EXPLORABLE = Explorable(
             "is. The row above it changes with the word that asks.",
         ),
         TryThis(
-            "Letters that it does not know",
+            "Characters that it does not know",
             {"passage": "own", "text": "To be, or not to be 🙂, that is the question. 🙂"},
-            "The plays have no 🙂, so it is read as its four bytes. Click through them, and through the layers and "
-            "heads: which of them look back to the first 🙂?",
+            "There is no 🙂 in the plays, so it is read as its four bytes. Click on each of them, and try other layers "
+            "and heads: which ones look back to the first 🙂?",
         ),
     ),
     notebook=NotebookLink("06_small_language_model", "4 · What the state holds"),

@@ -1,4 +1,4 @@
-"""The readout of each variant of the ablation, in LaTeX (E16–E19)."""
+"""The readout of each mixer and of each variant of the ablation, in LaTeX (E1, E2, E11, E16–E19)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from idviz.explore.formulas import tex_coloured
 from idviz.figures.style import KEYS, QUERY, VALUES
 
 _QUERY, _KEY, _VALUE = tex_coloured(QUERY, r"\xi(q_t)"), tex_coloured(KEYS, "u_m"), tex_coloured(VALUES, r"\gamma_m")
+_KEY_I = tex_coloured(KEYS, r"\xi(k_i)")
 _KEY_N = tex_coloured(KEYS, r"\xi(k_n)")
+LAG_READOUT = (  # E17 as a sum over pairs of tokens, of a context of c tokens
+    rf"o_t = \sum_{{t-c<i,j\le t}} ({_QUERY}^\top {_KEY_I})\,"
+    rf"G(t-i,t-j)\,{tex_coloured(VALUES, 'v_j')} + D\odot v_t"
+)
 _WEIGHT = rf"({_QUERY}^\top {_KEY})"
 _SUM = rf"o_t = \mathrm{{Re}}\sum_m w_m\,{_WEIGHT}\,\overline{{{_VALUE}}}"
 _FORMULAS = {
@@ -34,6 +39,6 @@ _FORMULAS = {
 }
 
 
-def formula_of(name: str, mixer: str) -> tuple[str, str]:
-    """Tag and symbols of a variant's readout."""
+def readout_formula(name: str, mixer: str) -> tuple[str, str]:
+    """Equation tag and symbols of a variant's readout."""
     return _FORMULAS.get(name) or _FORMULAS.get(mixer) or ("E17", rf"{_SUM} + D\odot v_t")

@@ -1,0 +1,94 @@
+"""The score of a finished run on its held-out text; it is kept beside the run, so that a run is scored once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from idviz.lab import checkpoint, files, runs
+from idviz.lab.config import load_config
+from idviz.lab.perplexity import Score, score
+from idviz.lab.tokenizer import Tokenizer
+from idviz.lab.units import in_units
+
+SCORE = "score.json"
+_FORMAT = 1  # another number where scores are computed in another way
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run's checkpoint of its last step is there."""
+    newest = checkpoint.latest(folder / runs.CHECKPOINTS)
+    return newest is not None and newest.name == f"step-{load_config(folder / runs.CONFIG).steps:08d}"
+
+
+def score_run(folder: Path, *, device="cpu") -> dict:
+    """One run's row: what it was, what it cost, and its score on the held-out text, windows as long as in training.
+
+    Raises
+    ------
+    ValueError
+        There is no checkpoint yet, or the text is no longer the one that the run was trained on.
+    """
+    settings, newest = load_config(folder / runs.CONFIG), checkpoint.latest(folder / runs.CHECKPOINTS)
+    if newest is None:
+        raise ValueError(f"folder {str(folder)!r} holds a run without a checkpoint yet")
+    about = json.loads((folder / runs.RUN).read_text("utf-8"))
+    data = runs.load_data(settings, folder / runs.TOKENIZER)
+    if data.fingerprint != about["text_sha256"]:
+        raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
+    model, window = checkpoint.decoder(newest, device=device), min(settings.tokens, len(data.validation) - 1)
+    key = {
+        "format": _FORMAT,
+        "checkpoint": newest.name,
+        "weights_sha256": hashlib.sha256((newest / checkpoint.WEIGHTS).read_bytes()).hexdigest(),
+        "held_out_sha256": hashlib.sha256(data.validation.tobytes()).hexdigest(),
+        "window": window,
+    }
+    measured = _kept(folder / SCORE, key)
+    if measured is None:
+        measured = score_dict(score(model, data.validation, window), data.validation, data.tokenizer)
+        with contextlib.suppress(OSError):  # a run on a disk that is read-only is scored every time
+            files.write_text(folder / SCORE, json.dumps({"key": key, "score": measured}, indent=1) + "\n")
+    metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]
+    return {
+        "mixer": settings.mixer,
+        "mixer_options": settings.to_dict()["mixer_options"],
+        "parameters": model.parameter_count(),
+        "state_per_layer": model.blocks[0].mixer.state_size(settings.tokens),
+        "trained_at": settings.tokens,
+        "steps": settings.steps,
+        "tokens_seen": metrics[-1]["tokens_seen"],
+        **measured,
+        "history": [[line["tokens_seen"], line["validation_loss"]] for line in metrics if "validation_loss" in line],
+        "training_tokens_per_second": float(np.median([line["tokens_per_second"] for line in metrics])),
+        **{name: about[name] for name in ("commit", "device", "versions", "text_sha256")},
+    }
+
+
+def score_dict(scored: Score, tokens: np.ndarray, tokenizer: Tokenizer) -> dict:
+    """A score for JSON: ``loss`` in nats per token, its ``interval``, ``targets``, perplexities and bits per byte.
+
+    The interval is None where there are fewer than two windows.
+    """
+    predicted = tokens[1:]  # nothing predicts the first
+    words = len(tokenizer.decode(predicted).split()) or None
+    units = in_units(scored.nats, tokens=scored.targets, words=words, bytes=tokenizer.count_bytes(predicted))
+    return {
+        "loss": scored.loss,
+        "interval": list(scored.interval()) if scored.windows >= 2 else None,
+        "targets": scored.targets,
+        **{name.replace(" ", "_"): value for name, value in units.items() if name != "nats per token"},
+    }
+
+
+def _kept(file: Path, key: dict) -> dict | None:
+    """The score in the file, if it is that of ``key``; None if it is another's, damaged, or not there."""
+    try:
+        kept = json.loads(file.read_text("utf-8"))
+        return kept["score"] if kept["key"] == key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

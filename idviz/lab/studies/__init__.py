@@ -1,0 +1,73 @@
+"""Typed studies: what a result file holds, as frozen objects with their statistics. Reading needs no PyTorch.
+
+``read_study(name)`` gives, by the name of the result:
+
+- "mixers", "ablation": :class:`~.comparison.Comparison`, variants whose losses are paired by seed with the first's;
+- "length": :class:`~.context.LengthCurves`, loss and perplexity ratio against context length;
+- "recall": :class:`~.recall.RecallScores`, accuracy by variant, split, distance and number of pairs;
+- "cost": :class:`~.cost.Costs`, speed and memory of each model.
+
+What was measured once per seed is an :class:`~.seeds.OverSeeds`: mean, spread, 95 % t interval, range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from idviz.folders import RESULTS
+from idviz.lab.results import NAMES, load_result
+from idviz.lab.studies.comparison import Comparison, Variant, summary
+from idviz.lab.studies.context import Curve, LengthCurves
+from idviz.lab.studies.cost import Costs, Decoding, ModelCost
+from idviz.lab.studies.origin import Origin
+from idviz.lab.studies.recall import Chances, Recaller, RecallScores
+from idviz.lab.studies.seeds import OverSeeds
+
+Study: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
+
+_KINDS: dict[str, Callable[[Mapping], Study]] = {
+    "mixers": Comparison.from_result,
+    "ablation": Comparison.from_result,
+    "length": LengthCurves.from_result,
+    "recall": RecallScores.from_result,
+    "cost": Costs.from_result,
+}
+
+
+def read_study(name: str, folder: str | Path = RESULTS) -> Study:
+    """The typed study of a result that a command wrote.
+
+    Raises
+    ------
+    ValueError
+        An unknown name; a file that is missing, damaged, or lacks what such a study holds.
+    """
+    if name not in _KINDS:
+        raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
+    file = Path(folder) / f"{name}.json"
+    body = load_result(file)
+    try:
+        return _KINDS[name](body)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"result {str(file)!r} is damaged: {error!r}") from None
+
+
+__all__ = [
+    "Chances",
+    "Comparison",
+    "Costs",
+    "Curve",
+    "Decoding",
+    "LengthCurves",
+    "ModelCost",
+    "Origin",
+    "OverSeeds",
+    "RecallScores",
+    "Recaller",
+    "Study",
+    "Variant",
+    "read_study",
+    "summary",
+]

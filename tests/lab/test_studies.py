@@ -1,0 +1,187 @@
+"""Typed studies: the files' numbers, statistics that can be worked out by hand, no PyTorch, and messages."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from idviz.folders import RESULTS
+from idviz.lab.results import NAMES
+from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores, read_study
+from tests.explore import measured_results
+
+KINDS = {"mixers": Comparison, "ablation": Comparison, "length": LengthCurves, "recall": RecallScores, "cost": Costs}
+COST = {
+    "format": 1,
+    "rows": [
+        {
+            "mixer": "s4d",
+            "model": "s4d-tiny",
+            "parameters": 1000,
+            "training_tokens_per_second": 512.5,
+            "batch": 16,
+            "tokens": 256,
+            "decode": [{"position": 64, "milliseconds_per_token": 2.5, "state_bytes": 4096}],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    measured_results.write(tmp_path)
+    (tmp_path / "cost.json").write_text(json.dumps(COST))
+    return tmp_path
+
+
+# -- over seeds -------------------------------------------------------------------------------------------------------
+def test_mean_spread_and_range_by_hand():
+    values = OverSeeds(np.array([1.0, 2.0, 6.0]))
+    assert (len(values), values.mean, values.range) == (3, 3.0, (1.0, 6.0))
+    assert values.spread == pytest.approx(math.sqrt((4 + 1 + 9) / 2))
+    assert values.geometric_mean == pytest.approx(12 ** (1 / 3))
+    np.testing.assert_array_equal(values.map(lambda x: 2 * x).values, [2, 4, 12])
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_interval_is_student_s(n, level):
+    values = np.random.default_rng(n).normal(size=n)
+    expected = stats.t.interval(level, n - 1, loc=values.mean(), scale=stats.sem(values))
+    np.testing.assert_allclose(OverSeeds(values).interval(level), expected, rtol=1e-12)
+
+
+def test_one_seed_tells_no_spread_and_no_interval():
+    one = OverSeeds(np.array([0.5]))
+    assert one.mean == 0.5 and one.spread is None and one.interval() is None and one.clear is None
+
+
+@pytest.mark.parametrize(("values", "clear"), [([0.1, 0.2], True), ([-0.1, -0.2], True), ([-0.1, 0.2], False)])
+def test_a_difference_is_clear_where_it_is_larger_than_its_spread(values, clear):
+    assert OverSeeds(np.array(values)).clear is clear
+
+
+def test_values_are_a_copy_that_nobody_can_change():
+    own = np.array([1.0, 2.0])
+    values = OverSeeds(own)
+    own[0] = 9.0
+    assert values.mean == 1.5
+    with pytest.raises(ValueError, match="read-only"):
+        values.values[0] = 0
+    with pytest.raises(FrozenInstanceError):
+        values.values = own
+
+
+# -- the files --------------------------------------------------------------------------------------------------------
+def test_each_result_has_its_kind(folder):
+    assert set(KINDS) == set(NAMES)
+    for name, kind in KINDS.items():
+        study = read_study(name, folder)
+        assert isinstance(study, kind)
+        with pytest.raises(FrozenInstanceError):
+            study.origin = None
+
+
+def test_a_comparison_pairs_by_seed(folder):
+    study = read_study("ablation", folder)
+    assert study.first.name == "full" and study.seed_counts == (3, 3) and study.parameters == (1000, 1000)
+    norm = study.get("no_norm_bias")
+    np.testing.assert_allclose(norm.differences.values, [-0.05, -0.06, -0.05])
+    assert norm.difference == pytest.approx(-0.16 / 3) and norm.losses.mean == pytest.approx(9.14 / 3)
+    assert norm.perplexity == pytest.approx(math.exp(9.14 / 3))
+    low, high = norm.differences.interval()
+    half = stats.t.ppf(0.975, 2) * np.std([-0.05, -0.06, -0.05], ddof=1) / math.sqrt(3)
+    assert (low, high) == (pytest.approx(-0.16 / 3 - half), pytest.approx(-0.16 / 3 + half))
+    assert study.get("nobody") is None
+    s4d = read_study("mixers", folder).get("s4d")
+    assert s4d.first_is_lower_by == pytest.approx(1 - 1 / 1.15)
+
+
+def test_seeds_in_another_order_are_paired_all_the_same():
+    body = measured_results.ablation()
+    expected = {variant.name: variant.difference for variant in Comparison.from_result(body).variants}
+    full = [row for row in body["rows"] if row["variant"] == "full"]
+    body["rows"] = full + [row for row in reversed(body["rows"]) if row["variant"] != "full"]
+    for variant in Comparison.from_result(body).variants:
+        assert variant.difference == pytest.approx(expected[variant.name])
+
+
+def test_curves_are_averaged_where_all_seeds_were_measured():
+    body = measured_results.length()
+    del body["models"][1]["curve"][0]  # the second seed lacks 16 tokens
+    curves = LengthCurves.from_result(body)
+    contexts, loss = curves.mean("interdomain", "nats")
+    np.testing.assert_array_equal(contexts, [64, 224, 1024])
+    np.testing.assert_allclose(loss, [3.05, 3.05, 3.05 + math.log(1.01)])
+    ratios = curves.ratios("interdomain")[1024]
+    assert len(ratios) == 2 and ratios.geometric_mean == pytest.approx(1.01)
+    low, high = curves.ratio_interval("interdomain", 1024)
+    assert low < 1.01 < high and curves.past_training("softmax") == (pytest.approx(1), pytest.approx(1.5))
+    assert curves.lead == "interdomain" and curves.only("softmax").lead == "softmax"
+    assert curves.only("softmax").unigram is not None and curves.unigram_moves == 0
+
+
+def test_recall_reaches_and_chances(folder):
+    scores = read_study("recall", folder)
+    interdomain, softmax, s4d = scores.recallers("mixers")
+    assert (interdomain.reach(), softmax.reach(), s4d.reach()) == (8, 16, None)
+    assert interdomain.at(16).mean == pytest.approx(0.4) and interdomain.reach(0.3) == 16
+    assert interdomain.memory == (pytest.approx(1 / 0.3), pytest.approx(50)) and softmax.memory is None
+    assert interdomain.resolution == (pytest.approx(1 / 4.8), pytest.approx(50 / 16))
+    slow = scores.recaller("slow", "held-out", 0)
+    assert slow.reach() == 8 and slow.fails_below_reach() == [4]
+    assert scores.recaller("slow", "held-out", 7) is None
+    assert scores.chances("held-out", 0).at(8) == (1 / 64, 1 / 8)
+    assert (scores.pairs, scores.distances, scores.trained_pairs) == ((4, 8, 16), (0, 64), (4, 8))
+
+
+def test_costs(folder):
+    (model,) = read_study("cost", folder).models
+    assert (model.mixer, model.training_tokens_per_second, model.decoding[0].state_bytes) == ("s4d", 512.5, 4096)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "command"),
+    [
+        ("idviz ablate mixers --out x", "idviz ablate mixers"),
+        ("idviz length a b c --json x", "idviz length …"),
+        ("idviz recall", "idviz recall"),
+    ],
+)
+def test_the_command_in_a_sentence(made_by, command):
+    assert Comparison.from_result(measured_results.mixers() | {"made_by": made_by}).origin.command == command
+
+
+# -- what cannot be used ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["{", '{"format": 1}', '{"format": 1, "rows": [{}], "models": [{}], "task": {}}'])
+def test_a_damaged_or_unfinished_file_is_refused(tmp_path, name, text):
+    (tmp_path / f"{name}.json").write_text(text)
+    with pytest.raises(ValueError, match=rf"{name}\.json' is damaged"):
+        read_study(name, tmp_path)
+
+
+def test_a_missing_file_and_an_unknown_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        read_study("recall", tmp_path)
+    with pytest.raises(ValueError, match=r"result must be one of length, mixers, ablation, recall, cost, not 'speed'"):
+        read_study("speed")
+
+
+@pytest.mark.skipif(not all((RESULTS / f"{name}.json").is_file() for name in NAMES), reason="no measured results")
+def test_the_bundled_results_are_read_without_torch():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from idviz.lab.studies import read_study\n"
+        f"print(*[type(read_study(name)).__name__ for name in {NAMES}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [KINDS[name].__name__ for name in NAMES]
