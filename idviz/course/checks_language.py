@@ -15,7 +15,7 @@ _MERGES = [
         ([5, 1, 2, 7], (1, 2), 9),
         [5, 9, 7],
         (
-            ([5, 1, 2, 7], "nothing was merged: look for two neighbours that are pair[0] and pair[1]."),
+            ([5, 1, 2, 7], "nothing was merged: look for neighbours that are pair[0] and pair[1]."),
             ([5, 9, 9, 7], "each half became the new token. The two together become one."),
             ([5, 9, 2, 7], "the second half of the pair is still there: step over both."),
             ([5, 1, 9, 7], "the first half of the pair is still there: step over both."),
@@ -46,10 +46,7 @@ _MERGES = [
         [9, 4],
         (
             ([9, 9], "the middle token was used twice. A token that is merged is gone: step over both."),
-            (
-                [4, 9],
-                "it was merged from the right. Go from left to right, so that everybody gets the same tokens.",
-            ),
+            ([4, 9], "it was merged from the right. Go from left to right, so that everyone gets the same tokens."),
         ),
     ),
     Trial(
@@ -63,7 +60,7 @@ _MERGES = [
 
 def merge(answer: Callable) -> Verdict:
     """``answer(tokens, pair, new) -> tokens``: each ``pair`` of neighbours becomes ``new``, left to right."""
-    return judge(answer, _MERGES, "the whole of byte-pair encoding is this, once for each pair that was learned.")
+    return judge(answer, _MERGES, "this is all of byte-pair encoding: one pass for each pair that was learned.")
 
 
 def units(answer: Callable) -> Verdict:
@@ -82,7 +79,10 @@ def _units_trial(about: str, nats: float, tokens: int, words: int, size: int) ->
     mistakes = (
         ([good[0], good[1], nats / size], "the last is nats per byte. A bit is ln 2 = 0.693 nats: divide by that too."),
         ([good[0], good[1], nats * math.log(2) / size], "ln 2 is multiplied, not divided by: a nat is 1.44 bits."),
-        ([good[0], good[1], math.log2(nats) / size], "the logarithm was taken of the nats, which are one already."),
+        (
+            [good[0], good[1], math.log2(nats) / size],
+            "you took the logarithm of the nats, which are logarithms already.",
+        ),
         ([good[0], good[1], math.exp(nats / size)], "the last is perplexity per byte. Bits per byte has no exp."),
         ([good[0], good[1], nats / tokens / math.log(2)], "the last is bits per token. Divide by the number of bytes."),
         (

@@ -117,11 +117,8 @@ def next_start(answer: Callable) -> Verdict:
     a = np.exp(np.array([-0.1 + 0.3j, -0.2 + 1.1j, -0.3 + 2.0j]))
     b = np.array([0.5 + 0.1j, 0.4 - 0.2j, 0.3 + 0.3j])
     one = a[:, None] * start + b[:, None] * x[:1]
-    trials = [
-        _chunk_trial(start, x, a, b),
-        Trial("with a chunk of one token", (start, x[:1], a, b), one),
-    ]
-    return judge(answer, trials, "all that a chunk has to hand on, whatever its length.")
+    trials = [_chunk_trial(start, x, a, b), Trial("with a chunk of one token", (start, x[:1], a, b), one)]
+    return judge(answer, trials, "this is all that a chunk has to hand on, whatever its length.")
 
 
 def _chunk_trial(start: np.ndarray, x: np.ndarray, a: np.ndarray, b: np.ndarray) -> Trial:

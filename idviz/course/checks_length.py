@@ -40,10 +40,9 @@ def _perplexity_trial(about: str, windows: list[list[float]]) -> Trial:
         (2.0 ** every.mean(), "2 to the power of nats mixes two units. Nats go with e."),
         (
             np.exp(every.sum() / (len(every) + 1)),
-            "it was divided by the number of tokens. The first token is predicted by nothing: T tokens have T − 1 "
-            "targets.",
+            "you divide by the number of tokens. The first token is predicted by nothing: T tokens have T − 1 targets.",
         ),
-        (np.exp(every.sum() / len(arrays)), "it was divided by the number of windows, not of targets."),
+        (np.exp(every.sum() / len(arrays)), "you divide by the number of windows, not of targets."),
         (np.exp(every.sum()), "the sum was not divided at all: that grows with the text."),
         (
             np.exp(unscored.mean()),
@@ -93,9 +92,9 @@ def _targets_trial(about: str, tokens: int, contexts: list[int], mistakes: tuple
             "target is the next.",
         ),
         (np.arange(longest - 1, tokens - 1), "those are the last tokens *read*. The targets are one further on."),
-        (np.arange(tokens - longest), "counted from the wrong end: the first tokens are those that lack a past."),
+        (np.arange(tokens - longest), "you count from the wrong end: it is the first tokens that lack a past."),
         (np.arange(0, tokens), "that is the whole text. Token 0 has nothing before it."),
         (np.arange(longest, tokens)[:, None], "put the positions in one row."),
-        (tokens - longest, "that is how many there are. Which are they?"),
+        (tokens - longest, "that is how many there are. Give their positions."),
     )
     return Trial(about, (tokens, contexts), np.arange(longest, tokens), (*mistakes, *usual))

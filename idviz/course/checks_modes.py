@@ -12,7 +12,7 @@ from idviz.exact import legs_matrices
 
 
 def normal_part(answer: Callable) -> Verdict:
-    """``answer(order) -> (M, M)``: LegS's −A with the rank-one term put back that spoils it, −A + BBᵀ/2 (E5, E15)."""
+    """``answer(order) -> (M, M)``: LegS's −A without the rank-one term that spoils it, −A + BBᵀ/2 (E5, E15)."""
     order = 4
     a, b = legs_matrices(order)
     outer = np.outer(b, b)
@@ -79,20 +79,17 @@ def _hold_trials(lam: np.ndarray, delta: float) -> tuple[Trial, Trial]:
         (delta * np.ones(2), "that is b̄ at λ = 0 only: during a long step the input decays and turns as well."),
         (ratio, "Δ is missing: (ā − 1)/(λΔ) has to be multiplied by Δ, which gives (ā − 1)/λ."),
         (a - 1, "(ā − 1) is to be divided by λ."),
-        (-ratio * delta, "it has the wrong sign: (ā − 1)/λ, and both are about negative for a decaying mode."),
+        (-ratio * delta, "it has the wrong sign: (ā − 1)/λ, and both are roughly negative for a decaying mode."),
         (delta * a, "that decays the whole sample for the whole step. It comes in during the step: (ā − 1)/λ."),
         (delta / (1 - z / 2), f"{bilinear} b̄ = (ā − 1)/λ."),
         (np.abs(ratio * delta), "that is |b̄|: the size without the turning."),
         (np.conj(ratio * delta), "it turns backwards: the imaginary part has the wrong sign."),
     )
-    return (
-        Trial("ā with Δ = 0.2", (lam, delta), a, of_a),
-        Trial("b̄ with Δ = 0.2", (lam, delta), ratio * delta, of_b),
-    )
+    return (Trial("ā with Δ = 0.2", (lam, delta), a, of_a), Trial("b̄ with Δ = 0.2", (lam, delta), ratio * delta, of_b))
 
 
 def time_and_bandwidth(answer: Any) -> Verdict:
-    """Of a head of 64 S4D-Lin modes that resolves one token: Δ, memory and alias period in tokens, a value (E15)."""
+    """Δ, memory and alias period (tokens) of a head of 64 S4D-Lin modes that resolves one token: three values (E15)."""
     modes = 64
     right = np.array([1 / modes, modes, 2 * modes])
     mistakes = (

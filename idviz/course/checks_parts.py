@@ -18,7 +18,7 @@ def paired(answer: Callable) -> Verdict:
             "with four seeds, where the order of the losses differs", [3.0, 3.4, 3.2, 3.3], [3.1, 3.3, 3.0, 3.45]
         ),
     ]
-    return judge(answer, trials, "seed by seed: what the seeds do to both runs alike drops out.")
+    return judge(answer, trials, "seed by seed: what a seed does to both runs alike drops out.")
 
 
 def _paired_trial(about: str, ours: list[float], theirs: list[float]) -> Trial:
@@ -30,25 +30,34 @@ def _paired_trial(about: str, ours: list[float], theirs: list[float]) -> Trial:
     mistakes = (
         (
             [mean, unpaired],
-            "that spread is unpaired: √(s² + s²) takes two runs of one seed for strangers. Subtract seed by seed "
+            "that spread is unpaired: √(s² + s²) treats two runs with one seed as unrelated. Subtract seed by seed "
             "first, then take the spread of the differences.",
         ),
         ([-mean, spread], "the sign: theirs − ours, so that a variant with the larger loss comes out positive."),
         ([mean, apart.std()], "the spread divides by n. With n − 1 it does not come out too small: ddof=1."),
-        ([mean, spread / math.sqrt(n)], "that is the standard error, the spread over √n. Asked is the spread itself."),
+        (
+            [mean, spread / math.sqrt(n)],
+            "that is the standard error, the spread over √n. The question asks for the spread itself.",
+        ),
         ([mean, apart.var(ddof=1)], "that is the variance. The spread is its root."),
-        ([mean, b.std(ddof=1) - a.std(ddof=1)], "that is a difference of spreads. Asked is the spread of differences."),
+        (
+            [mean, b.std(ddof=1) - a.std(ddof=1)],
+            "that is a difference of spreads. The question asks for the spread of the differences.",
+        ),
         ([mean, abs(b.std(ddof=1) - a.std(ddof=1))], "that is a difference of spreads, not the spread of differences."),
         ([mean, ordered.std(ddof=1)], "the losses were sorted first. A pair is two runs of the same seed."),
         ([mean, np.concatenate([a, b]).std(ddof=1)], "that is the spread of all runs together."),
         ([mean, np.ptp(apart)], "that is the range, largest minus smallest."),
-        ([np.median(apart), spread], "that is the median difference. Asked is the mean."),
+        ([np.median(apart), spread], "that is the median difference. The question asks for the mean."),
         (
             [np.abs(apart).mean(), spread],
-            "the signs of the differences are lost: take the mean before |·|, or not at all.",
+            "the signs of the differences are lost: average the differences themselves, without |·|.",
         ),
         ([apart.sum(), spread], "that is the sum of the differences. Divide by the number of seeds."),
-        ([mean / a.mean(), spread / a.mean()], "that is relative to the loss. Asked is a difference in nats."),
+        (
+            [mean / a.mean(), spread / a.mean()],
+            "that is relative to the loss. The question asks for a difference in nats.",
+        ),
     )
     return Trial(about, (a, b), [mean, spread], mistakes)
 
@@ -63,10 +72,10 @@ def _nats_trial(about: str, per_cent: float) -> Trial:
     share = per_cent / 100
     right = -math.log1p(-share)
     mistakes = (
-        (share, "for a small difference that is close, but perplexity is exp of the loss: ln(1/(1 − p/100))."),
+        (share, "that is close for a small difference, but perplexity is exp of the loss: ln(1/(1 − p/100))."),
         (per_cent, "that is the number of per cent. What does the loss do?"),
         (math.log1p(share), "that is for a perplexity that is *higher* by so much. Lower: multiplied by 1 − p/100."),
-        (-right, "the sign: asked is by how much it is lower, a positive number."),
+        (-right, "the sign: the question is by how much it is lower, a positive number."),
         (math.log(share), "the logarithm belongs to 1 − p/100, which is what the perplexity is multiplied by."),
         (-math.log(share), "the logarithm belongs to 1 − p/100, which is what the perplexity is multiplied by."),
         (math.log(per_cent), "the logarithm belongs to 1 − p/100."),

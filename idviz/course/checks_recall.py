@@ -43,7 +43,7 @@ def _recall_trial(about: str, tokens: np.ndarray, pairs: int) -> Trial:
         (
             labels(queries[inside] + 1, wanted[inside]),
             "the labels are one place late: they stand on the filler after the query. The logits *at* the query "
-            "foretell the next token, so its label belongs to the query itself. (This is the off-by-one.)",
+            "predict the next token, so its label belongs to the query itself. (This is the off-by-one.)",
         ),
         (
             labels(queries - 1),
@@ -75,7 +75,9 @@ def _recall_trial(about: str, tokens: np.ndarray, pairs: int) -> Trial:
 def guesses(answer: Callable) -> Verdict:
     """``answer(pairs, values) -> (loss among all, loss among seen, accuracy among seen)``, losses in nats."""
     trials = [_guesses_trial("with 4 pairs and 32 values", 4, 32), _guesses_trial("with 8 pairs and 64 values", 8, 64)]
-    return judge(answer, trials, "a loss of ln n says: it knows which values there are, and not whose they are.")
+    return judge(
+        answer, trials, "a loss of ln n says: it knows which values there are, but not which key each belongs to."
+    )
 
 
 def _guesses_trial(about: str, pairs: int, values: int) -> Trial:
@@ -87,14 +89,14 @@ def _guesses_trial(about: str, pairs: int, values: int) -> Trial:
         ([-right[0], -right[1], right[2]], "the sign: a loss is −log p, and p = 1/n gives +log n."),
         ([right[0], right[1], 1 / values], "the accuracy is that of guessing among all values; among those seen, 1/n."),
         ([right[0], right[1], pairs / values], "one of those seen is right, not all of them: 1 over their number."),
-        ([right[0], right[1], 100 / pairs], "as a share, please: from 0 to 1."),
+        ([right[0], right[1], 100 / pairs], "give a share, from 0 to 1."),
         ([right[0], right[1], 1 - 1 / pairs], "that is how often it is wrong."),
         ([right[0], math.log(2 * pairs), right[2]], "keys are no answers: n values were seen, not 2n tokens."),
         ([values, pairs, 1 / pairs], "these are perplexities. The loss is their logarithm."),
         ([1 / values, 1 / pairs, 1 / pairs], "these are the probabilities p. The loss is −log p."),
         (
             [right[0], 0.0, right[2]],
-            "a loss of 0 would mean that it knows the answer. It knows n candidates, each with probability 1/n.",
+            "a loss of 0 would mean that it knows the answer. It knows only n candidates, each with probability 1/n.",
         ),
     )
     return Trial(about, (pairs, values), right, mistakes)
