@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 
 # Workers share the cores: with more threads than cores, small products take ten times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.helpers.golden import GOLDEN
+
 settings.register_profile("idviz", derandomize=True, deadline=None, max_examples=40, print_blob=True)
 settings.load_profile("idviz")
-
-GOLDEN = json.loads((Path(__file__).parent / "data" / "reference_values.json").read_text())
-EPS = np.finfo(np.float64).eps
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from idviz.exact import (
     kernel_attention,
     softmax_attention,
 )
-from tests.conftest import EPS
+from tests.helpers.golden import EPS
 
 D = 6
 

@@ -5,8 +5,8 @@ import pytest
 
 from idviz.exact import legendre_basis, legendre_cell_integrals
 from idviz.exact.legendre import gauss_nodes
-from tests.conftest import EPS
 from tests.exact import reference
+from tests.helpers.golden import EPS
 
 
 def test_high_orders_match_golden_values(golden):

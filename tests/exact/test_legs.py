@@ -17,8 +17,8 @@ from idviz.exact import (
     legs_transition,
 )
 from idviz.exact.legs import shift, stretch
-from tests.conftest import EPS, GOLDEN
 from tests.exact.reference import project, relative
+from tests.helpers.golden import EPS, GOLDEN
 
 TOLERANCE = 1e-12  # of the channel's RMS: the issue's own bound
 

@@ -24,7 +24,7 @@ from idviz.exact import (
     ratio_readout,
     token_weights,
 )
-from tests.conftest import EPS
+from tests.helpers.golden import EPS
 
 TOLERANCE = 1e-12
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import matplotlib.colors as colors
 import numpy as np
 import pytest
-from drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words
 
 from idviz.explore.pages.lag_kernel import EXPLORABLE as LAG_KERNEL
 from idviz.explore.pages.modes import EXPLORABLE as MODES
 from idviz.explore.pages.three_forms import EXPLORABLE as THREE_FORMS
 from idviz.figures.style import INTERDOMAIN, S4D
+from tests.figures.drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words
 
 STATES = [
     (MODES, {}),

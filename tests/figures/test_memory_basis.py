@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from drawn import LOOKS, check_words
 
 from idviz.explore.pages.basis import EXPLORABLE as BASIS
 from idviz.explore.pages.memory import EXPLORABLE as MEMORY
 from idviz.figures.memory import envelope, plain
 from idviz.figures.style import Look
 from idviz.samples.files import Uploaded
+from tests.figures.drawn import LOOKS, check_words
 
 
 def test_envelope_of_a_short_signal_is_its_steps():

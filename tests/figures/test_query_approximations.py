@@ -5,12 +5,12 @@ from __future__ import annotations
 import matplotlib.colors as colors
 import numpy as np
 import pytest
-from drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words, texts
 
 from idviz.explore.pages.approximations import EXPLORABLE as APPROXIMATIONS
 from idviz.explore.pages.query import EXPLORABLE as QUERY
 from idviz.figures.style import APPROXIMATION, SOFTMAX, VALUES
 from idviz.figures.style import QUERY as ORANGE
+from tests.figures.drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words, texts
 
 STATES = [
     (QUERY, {}),

@@ -15,7 +15,7 @@ from scipy import stats
 from idviz.folders import RESULTS
 from idviz.lab.results import NAMES
 from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores, typed_result
-from tests.explore import measured_results
+from tests.helpers import measured_results
 
 KINDS = {"mixers": Comparison, "ablation": Comparison, "length": LengthCurves, "recall": RecallScores, "cost": Costs}
 COST = {

@@ -8,7 +8,7 @@ import torch
 from idviz.learned import MIXERS, Decoder, DecoderConfig, capture
 from idviz.learned.attention_mixers import linear_attention
 from idviz.learned.s4d_mixer import s4d_convolution
-from tests.learned.test_forms import closeness
+from tests.learned.common import closeness
 
 IDS = torch.randint(11, (40,), generator=torch.Generator().manual_seed(0))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from idviz.learned import MIXERS, Decoder, DecoderConfig, build, parameter_groups, pick_device, state_bytes
-from tests.learned.test_forms import closeness, with_feedthrough
+from tests.learned.common import closeness, with_feedthrough
 
 VOCABULARY = 50
 TIGHT = {torch.float32: 1e-4, torch.float64: 1e-10}

@@ -14,7 +14,7 @@ import torch
 from idviz.lab import checkpoint, runs, training
 from idviz.lab.config import TrainingConfig
 from idviz.learned import MIXERS, DecoderConfig, build, pick_device
-from tests.learned.test_forms import closeness, with_feedthrough
+from tests.learned.common import closeness, with_feedthrough
 
 DEVICE = pick_device(os.environ.get("IDVIZ_DEVICE", "auto"))
 VOCABULARY = 50

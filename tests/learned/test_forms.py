@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from idviz.learned.forms import (
 )
 from idviz.learned.modes import DISCRETISATIONS, INITIALISATIONS, DiagonalModes
 from idviz.numbers.timing import peak_bytes
+from tests.learned.common import closeness, pairwise
 
 EPS = {torch.float32: 2**-23, torch.float64: 2**-52}
 FORMS = {"step": interdomain_step, "materialised": interdomain_materialised, "chunked": interdomain_chunked}
@@ -59,50 +59,9 @@ def make_inputs(T, B=2, H=2, M=5, d_k=3, d_v=4, readout="query", start="empty", 
     return q, k, v, s, state
 
 
-def with_feedthrough(module, seed=0):
-    """The module with every D drawn: at its start, 0, it would pass nothing on and hide a fault."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if name.split(".")[-1] == "D":
-                parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    return module
-
-
-def closeness(got, wanted) -> float:
-    """max|Δ| / max|reference|."""
-    if wanted.numel() == 0:
-        assert got.shape == wanted.shape
-        return 0.0
-    return ((got - wanted).abs().max() / wanted.abs().max().clamp_min(1e-30)).item()
-
-
 def tolerance(T, dtype=torch.float64):
     """Sums of T terms, each with a phase that is off by up to T eps: 10 is for the constants."""
     return 10 * max(T, 10) * EPS[dtype]
-
-
-def pairwise(axes: dict[str, tuple], seed: int) -> list[dict]:
-    """Few combinations that hold every pair of values of every two axes, chosen greedily with a fixed seed."""
-    rng = random.Random(seed)
-    names = list(axes)
-    missing = {((a, x), (b, y)) for a, b in itertools.combinations(names, 2) for x in axes[a] for y in axes[b]}
-    found = []
-    while missing:
-        tries = [{name: rng.choice(values) for name, values in axes.items()} for _ in range(60)]
-        best = max(tries, key=lambda row: len(missing & pairs_of(row, names)))
-        new = missing & pairs_of(best, names)
-        if not new:
-            (a, x), (b, y) = sorted(missing, key=repr)[0]
-            best |= {a: x, b: y}
-            new = missing & pairs_of(best, names)
-        missing -= new
-        found.append(best)
-    return found
-
-
-def pairs_of(row: dict, names: list[str]) -> set:
-    return {((a, row[a]), (b, row[b])) for a, b in itertools.combinations(names, 2)}
 
 
 CASES = pairwise(

@@ -27,7 +27,7 @@ from idviz.learned.attention_mixers import linear_attention
 from idviz.learned.mixer_parts import state_tensors
 from idviz.learned.modes import discretise
 from idviz.learned.s4d_mixer import s4d_convolution, s4d_step
-from tests.learned.test_forms import closeness, pairwise
+from tests.learned.common import closeness, pairwise
 
 DIM, HEADS, MODES = 12, 2, 5
 TIGHT = {torch.float32: 1e-4, torch.float64: 1e-10}

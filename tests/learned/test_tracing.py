@@ -15,7 +15,7 @@ from idviz.learned.interdomain_mixer import InterdomainMixer
 from idviz.learned.mixers import MIXERS
 from idviz.learned.modes import DiagonalModes
 from idviz.learned.tracing import lag_kernel, trace, trace_core
-from tests.learned.test_forms import with_feedthrough
+from tests.learned.common import with_feedthrough
 
 tracing = import_module("idviz.learned.tracing")  # the package may export the function under the module's name
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}

@@ -8,10 +8,8 @@ import sys
 import threading
 from types import SimpleNamespace
 
-import measured_results
 import numpy as np
 import pytest
-from measured_results import typed
 
 from idviz.explore.pages.length import make
 from idviz.explore.pages.measured import page
@@ -22,6 +20,8 @@ from idviz.numbers import measured
 from idviz.numbers.length import change_words
 from idviz.numbers.measured import Message
 from idviz.samples.files import Uploaded
+from tests.helpers import measured_results
+from tests.helpers.measured_results import typed
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import measured_results
 import numpy as np
 import pytest
-from measured_results import typed
 
 from idviz.explore.pages.measured import page
 from idviz.explore.pages.recall import make
@@ -13,6 +11,8 @@ from idviz.figures.style import FONT_SIZE, Look
 from idviz.numbers import measured
 from idviz.numbers.measured import Message
 from idviz.numbers.recall import label, reach_words
+from tests.helpers import measured_results
+from tests.helpers.measured_results import typed
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from idviz.course import results_table
 from idviz.course.results_claims import HOLDS, NOT, PART
 from idviz.numbers import measured
-from tests.explore import measured_results
+from tests.helpers import measured_results
 
 README = f"# A title\n\n{results_table.BEGIN}\nstale words\n{results_table.END}\n\nThe rest.\n"
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import measured_results
 import numpy as np
 import pytest
-from measured_results import typed
 
 from idviz.explore.pages.ablation import make
 from idviz.explore.pages.measured import page
@@ -16,6 +14,8 @@ from idviz.figures.style import FONT_SIZE, Look
 from idviz.numbers import measured
 from idviz.numbers.ablation_words import label_of
 from idviz.numbers.measured import Message
+from tests.helpers import measured_results
+from tests.helpers.measured_results import typed
 
 
 @pytest.fixture(scope="module")
