@@ -14,7 +14,7 @@ from idviz.words import number
 _SPACES = {" ": "·", "\t": "⇥", "\u00a0": "·", "\u3000": "·"}
 
 
-def token_html(view: TokenView, look: Look = Look()) -> str:  # noqa: B008 (Look is frozen)
+def token_html(view: TokenView, look: Look = Look()) -> str:
     """The text with a background by weight for each token, its number on hover and focus, and a table of the numbers.
 
     Signed weights are coloured by RdBu, centred at 0; positive ones by viridis, from 0. A NaN reads ``view.unread``.

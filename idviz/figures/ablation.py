@@ -20,7 +20,7 @@ FAR = 5.0  # a variant this many times as far out as the next is written at the 
 NAMES_AT = -(0.275 - 0.0145) / 0.305  # where the variants' names begin, in widths of the dots' axes (wide layout)
 
 
-def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: AblationResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Differences, sorted; beside or below them two training curves; at the foot what the paper reports."""
     rows = len(result.variants)
     tall = 0.42 * rows  # inches for the rows

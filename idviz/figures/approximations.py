@@ -23,7 +23,7 @@ def draw(
     result: Trajectories | Normaliser | Invariance,
     figure: Figure | None = None,
     *,
-    look: Look = Look(),  # noqa: B008
+    look: Look = Look(),
 ) -> Figure:
     """The picture of whichever comparison ``result`` holds."""
     figure = look.prepare(figure, narrow=(3.7, 8.0))

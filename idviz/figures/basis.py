@@ -17,7 +17,7 @@ _WIDE = tuple((left, bottom, 0.345, 0.345) for bottom in (0.605, 0.105) for left
 _NARROW = tuple((0.23, bottom, 0.71, 0.155) for bottom in (0.815, 0.56, 0.31, 0.055))
 
 
-def draw(result: BasisResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: BasisResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: all φ_m with one picked out; its cells; each cell's part in c_m; the signal with c_m φ_m added."""
     figure = look.prepare(figure, narrow=(3.7, 8.6))
     for panel, axes in zip((_functions, _cells, _sum, _signal), look.panels(figure, _WIDE, _NARROW), strict=True):

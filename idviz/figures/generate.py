@@ -24,7 +24,7 @@ LETTER = 0.602 * FONT_SIZE / 72  # inches: the width of one of its letters
 LINE = 0.245  # inches from line to line, with room for the strip below the letters
 
 
-def draw(result: GenerateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: GenerateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: the text, the next token, surprise, and what is kept."""
     figure = look.prepare(figure, wide=(6.8, 6.5), narrow=(3.7, 10.2))
     if look.narrow:

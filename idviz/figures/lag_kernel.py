@@ -23,7 +23,7 @@ _WIDE = (
 _NARROW = ((0.235, 0.70, 0.725, 0.265), *((0.235, bottom, 0.725, 0.125) for bottom in (0.50, 0.28, 0.06)))
 
 
-def draw(result: LagKernel, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: LagKernel, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: G as a heat map, one of its rows, its diagonal, its eigenvalues."""
     figure = look.prepare(figure, narrow=(3.7, 10.2))
     panels = look.panels(figure, _WIDE, _NARROW)

@@ -22,7 +22,7 @@ UNITS = {
 }
 
 
-def draw(result: LengthResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: LengthResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """The curves; the unigram model in a strip of its own where it lies far off; the paper's figures below."""
     figure = look.prepare(figure, wide=(6.8, 5.6), narrow=(3.7, 7.3))
     strip = _apart(result)

@@ -34,7 +34,7 @@ _NARROW = (
 )
 
 
-def draw(result: MemoryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: MemoryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: signal over heat map of the states (one time axis), error against order, coefficients now."""
     figure = look.prepare(figure, narrow=(3.7, 8.6))
     signal, heat, error, bars, strip = look.panels(figure, _WIDE, _NARROW)

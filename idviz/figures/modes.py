@@ -22,7 +22,7 @@ _WIDE = (
 _NARROW = stacked(4, left=0.215, right=0.955, top=0.965, bottom=0.055, gap=0.62)
 
 
-def draw(result: ModesResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: ModesResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: spectrum, reach of the heads, S4D's kernels, LegS's basis on the same tokens."""
     figure = look.prepare(figure, narrow=(3.7, 9.4))
     panels = look.panels(figure, _WIDE, _NARROW)

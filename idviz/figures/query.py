@@ -21,7 +21,7 @@ _WIDE = (
 _NARROW = stacked(4, left=0.215, right=0.96, top=0.965, bottom=0.055, gap=0.55)
 
 
-def draw(result: QueryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: QueryResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: weights of the tokens, weights of the basis, the parts of the ratio, error against order."""
     figure = look.prepare(figure, narrow=(3.7, 9.6))
     tokens, basis, parts, curve = look.panels(figure, _WIDE, _NARROW)

@@ -16,7 +16,7 @@ from idviz.words import count
 _SHAPES = "ovP<>X*ph8"
 
 
-def draw(result: RecallResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: RecallResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Accuracy against pairs for the variants compared; below, against Interdomain's order at one number of pairs."""
     figure = look.prepare(figure, wide=(6.8, 5.8), narrow=(3.7, 7.0))
     if look.narrow:

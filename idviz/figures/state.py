@@ -21,7 +21,7 @@ def text_colour_of(mixer: str, look: Look) -> str:
     return (dark if look.dark else light).get(mixer, look.grey)
 
 
-def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Five panels: the weights on tokens of two heads, how near they lie, the state's modes, the basis weights."""
     figure = look.prepare(figure, wide=(6.8, 6.0), narrow=(3.7, 10.4))
     if look.narrow:

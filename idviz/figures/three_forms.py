@@ -27,7 +27,7 @@ _NARROW = (
 )
 
 
-def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """Four panels: time, memory, the weights of a window of queries, and one query's row."""
     figure = look.prepare(figure, narrow=(3.7, 9.6))
     clock, memory, heat, row = look.panels(figure, _WIDE, _NARROW)

@@ -74,7 +74,7 @@ def context_axis(axes: Axes, values: Sequence[int], *, most: int = 9) -> None:
     axes.minorticks_off()
 
 
-def draw_message(message: str, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw_message(message: str, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     """A picture of a message, shown in place of a result."""
     figure = look.prepare(figure, wide=(6.8, 2.4), narrow=(3.7, 3.4))
     axes = look.dress(figure.add_axes([0.05, 0.08, 0.9, 0.84]))

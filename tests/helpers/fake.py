@@ -33,7 +33,7 @@ def read(file: Uploaded) -> np.ndarray:
         raise ValueError(f"File {file.name!r} is not a column of numbers.") from None
 
 
-def draw(result: FakeResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:  # noqa: B008
+def draw(result: FakeResult, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
     figure = look.prepare(figure, narrow=(3.7, 3.0))
     axes = look.dress(figure.add_subplot(), xlabel="time (samples)", ylabel="value")
     axes.plot(result.signal, color=look.ink)
