@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import zip_longest
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_start_page_tells_what_this_is_and_leads_everywhere():
     assert set(SLUGS) <= linked
     text = " ".join(element.value for element in at.markdown)
     assert "keeps every word" in text
+
+
+def test_modules_of_the_app_have_no_bare_names(monkeypatch):
+    """Streamlit puts the script's folder on the path; while a page runs, only the folder above is there."""
+    paths: list[str] = []
+    monkeypatch.setattr("app.start.start", lambda groups: paths.extend(sys.path))
+    assert not AppTest.from_file(app_folder() / "main.py", default_timeout=30).run().exception
+    assert str(app_folder().parent) in paths and str(app_folder()) not in paths
 
 
 def test_about_page_names_paper_licence_and_versions():
