@@ -85,10 +85,7 @@ def latest(folder: Path) -> Path | None:
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint to the CPU.
 
-    Raises
-    ------
-    ValueError
-        It is missing, cut short or not a checkpoint; the file is named. No other checkpoint is taken instead.
+    Raises ``ValueError``, naming the file, where it is missing, cut short or no checkpoint; never takes another.
     """
     path = Path(path)
     if not path.is_dir():

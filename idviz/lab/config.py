@@ -59,10 +59,7 @@ class TrainingConfig:
     Model: ``scale``, or ``dim``, ``depth``, ``heads`` and ``feedforward``; ``mixer``, ``mixer_options``.
     Training: ``batch`` windows of ``tokens`` a step, over all processes and ``accumulate`` pieces together.
 
-    Raises
-    ------
-    ValueError
-        The first key that is wrong, with its value and what is allowed.
+    Raises ``ValueError`` for the first key that is wrong, with its value and what is allowed.
     """
 
     text: Annotated[
@@ -161,10 +158,7 @@ def _toml(value) -> str:
 def load_config(path: str | Path) -> TrainingConfig:
     """The configuration in a TOML file; its paths are relative to the file.
 
-    Raises
-    ------
-    ValueError
-        The file is missing or no TOML; a key is unknown; a value is of a wrong type or out of range.
+    Raises ``ValueError`` for a file that is missing or no TOML, an unknown key, a value of a wrong type or range.
     """
     path = Path(path)
     values = read_toml(path, "config")

@@ -60,10 +60,7 @@ def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
 
     Nothing checks whether a model has seen a file, or has the plays from elsewhere.
 
-    Raises
-    ------
-    ValueError
-        Bad text (see :mod:`idviz.lab.corpus`), or models with other plays held out.
+    Raises ``ValueError`` for bad text (see :mod:`idviz.lab.corpus`), and for models with other plays held out.
     """
     documents = corpus.documents(source)
     if source != PLAYS:
@@ -141,10 +138,7 @@ def needles(
 
     By default the contexts are half, one, two and four times the one in training, where the text is long enough.
 
-    Raises
-    ------
-    ValueError
-        A context too short for needle and question, or longer than the text.
+    Raises ``ValueError`` for a context too short for needle and question, or longer than the text.
     """
     tokens, at = text.tokens(model.tokenizer), model.trained_at
     if contexts is None:

@@ -37,10 +37,7 @@ class Ideal(nn.Module):
         The state is a tuple of readers, one a row. Without a state, reading begins at the first token, which may stand
         anywhere in a document.
 
-        Raises
-        ------
-        ValueError
-            Tokens outside the vocabulary, or in an order that no document of facts has.
+        Raises ``ValueError`` for tokens outside the vocabulary, or in an order that no document of facts has.
         """
         check_vocabulary(tokens, self.vocabulary)
         batch, length = tokens.shape

@@ -111,10 +111,7 @@ def load_model(name: str | Path, *, device="auto") -> TrainedModel:
 def read_about(path: str | Path) -> dict:
     """The contents of a bundle's model.json.
 
-    Raises
-    ------
-    ValueError
-        The file is missing, damaged, or of another format.
+    Raises ``ValueError`` where the file is missing, damaged, or of another format.
     """
     file = Path(path) / ABOUT
     try:

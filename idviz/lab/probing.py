@@ -88,10 +88,8 @@ class StateProbe(Reading):
 def probe_state(decoder: Decoder, tokens, layer: int) -> StateProbe:
     """A layer's Interdomain core at every position and head, from one run of the decoder up to it.
 
-    Raises
-    ------
-    ValueError
-        Not one sequence of tokens, a layer that is not there or has no Interdomain core, or a text that is too long.
+    Raises ``ValueError`` for anything but one sequence of tokens, a layer that is not there or has no Interdomain core,
+    and a text that is too long.
     """
     return _probed(capture(decoder, _one_sequence(tokens), layer))
 
@@ -129,10 +127,7 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
 
     Softmax: softmax_j(q_tᵀk_j/√d) with RoPE (E1); linear attention: c_h ξ(q_t)ᵀξ(k_j); S4D: its kernels by lag (E15).
 
-    Raises
-    ------
-    ValueError
-        As :func:`probe_state`.
+    Raises ``ValueError`` as :func:`probe_state` does.
     """
     seen = capture(decoder, _one_sequence(tokens), layer)
     mixer, v = seen.mixer, seen.v.double()

@@ -49,10 +49,7 @@ Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss i
 class RecallTraining:
     """How a decoder learns the task: sizes, mixer and schedule; the loss is taken at the questions alone.
 
-    Raises
-    ------
-    ValueError
-        An unknown key, a number out of range.
+    Raises ``ValueError`` for an unknown key and a number out of range.
     """
 
     mixer: Annotated[str, OneOf(MIXERS)] = "interdomain"
@@ -193,10 +190,7 @@ class RecallStudy:
 def load_recall_study(name: str | Path) -> RecallStudy:
     """A recall study from its TOML file.
 
-    Raises
-    ------
-    ValueError
-        The file is missing or no TOML; a key is unknown or missing; a value is out of range.
+    Raises ``ValueError`` for a file that is missing or no TOML, a key that is unknown or missing, a value out of range.
     """
     path = recipe(name)
     values, variants = read_toml(path, "study"), {}
@@ -224,10 +218,7 @@ def run(
 ) -> None:
     """Train and evaluate a share of the runs; each leaves ``folder/VARIANT-SEED.json`` and is not run twice.
 
-    Raises
-    ------
-    ValueError
-        A result of another configuration is there already.
+    Raises ``ValueError`` where a result of another configuration is there already.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

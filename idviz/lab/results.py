@@ -20,10 +20,7 @@ _FORMAT = 1
 def read_result(name: str, folder: str | Path = RESULTS) -> dict:
     """The result ``name`` (one of ``NAMES``) from a folder.
 
-    Raises
-    ------
-    ValueError
-        An unknown name; a file that is missing or holds no result.
+    Raises ``ValueError`` for an unknown name, and a file that is missing or holds no result.
     """
     if name not in NAMES:
         raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
@@ -74,10 +71,7 @@ def _without_folders(word: str) -> str:
 def write(file: str | Path, body: dict, *, made_by: str | None = None, device="cpu") -> None:
     """Write a result, with the command that made it and :func:`measured`. A write that fails leaves the old file.
 
-    Raises
-    ------
-    ValueError
-        The folder cannot be written to; a number is not finite.
+    Raises ``ValueError`` where the folder cannot be written to, and for a number that is not finite.
     """
     file = Path(file)
     content = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}

@@ -28,10 +28,7 @@ def finished(folder: Path) -> bool:
 def score_run(folder: Path, *, device="cpu") -> dict:
     """One run's row: what it was, what it cost, and its score on the held-out text, windows as long as in training.
 
-    Raises
-    ------
-    ValueError
-        There is no checkpoint yet, or the text is no longer the one that the run was trained on.
+    Raises ``ValueError`` where there is no checkpoint yet, and for a text that is not the one the run was trained on.
     """
     settings, newest = load_config(folder / runs.CONFIG), checkpoint.latest(folder / runs.CHECKPOINTS)
     if newest is None:

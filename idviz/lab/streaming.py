@@ -151,10 +151,7 @@ class Stream:
 def open_rows(text: str, options: StreamOptions):
     """The rows of a data set as an ``IterableDataset``; only the first is read here, to check it.
 
-    Raises
-    ------
-    ValueError
-        As :class:`Stream`.
+    Raises ``ValueError`` as :class:`Stream` does.
     """
     datasets = needed("datasets", f"text {text!r}")
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # it would tell the hub even about files of one's own

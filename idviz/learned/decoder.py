@@ -249,10 +249,7 @@ def _kind(value) -> str:
 def pick_device(device: str | torch.device = "auto") -> torch.device:
     """A torch device; "auto" is a CUDA card where there is one, else the CPU.
 
-    Raises
-    ------
-    ValueError
-        A device that torch does not know, or a CUDA card that is not there.
+    Raises ``ValueError`` for a device that torch does not know, and for a CUDA card that is not there.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -63,10 +63,7 @@ def initial_modes(modes: int, initialisation: str = "lin") -> np.ndarray:
     spectrum of LegS's normal part. Source: Gu et al., "On the Parameterization and Initialization of Diagonal State
     Space Models", 2022.
 
-    Raises
-    ------
-    ValueError
-        Fewer than one mode, or an unknown initialisation.
+    Raises ``ValueError`` for fewer than one mode, and for an unknown initialisation.
     """
     modes = whole_number("modes", modes)
     m = np.arange(modes)

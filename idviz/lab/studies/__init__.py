@@ -39,10 +39,7 @@ _KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
 def typed_result(name: str, folder: str | Path = RESULTS) -> StudyResult:
     """The result ``name`` that a command wrote, as a typed study.
 
-    Raises
-    ------
-    ValueError
-        An unknown name; a file that is missing, damaged, or lacks what such a study holds.
+    Raises ``ValueError`` for an unknown name, and a file that is missing, damaged, or lacks what such a study holds.
     """
     if name not in _KINDS:
         raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
