@@ -9,6 +9,7 @@ from idviz.lab.config import TrainingConfig
 from idviz.lab.files import write_text
 from idviz.learned import DecoderConfig
 from idviz.learned.presets import meta
+from idviz.words import count
 
 CARD = "README.md"
 KINDS = {
@@ -82,7 +83,7 @@ def _scores(about: dict, settings: TrainingConfig) -> str:
 
 
 def _training(about: dict, settings: TrainingConfig) -> str:
-    threads = f", {about['threads']} thread{'s' if about['threads'] != 1 else ''}" if about.get("threads") else ""
+    threads = f", {count(about['threads'], 'thread')}" if about.get("threads") else ""
     versions = ", ".join(f"{package} {number}" for package, number in about.get("versions", {}).items())
     seen = f"{about['step']:,} steps: {about['tokens_seen']:,} tokens seen"
     train, held = _count(about, "training_tokens", "tokens to train on"), _count(about, "validation_tokens", "held out")

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from idviz.lab.files import flush
+from idviz.lab.files import flush, reading
 from idviz.learned import Decoder, DecoderConfig
 
 WEIGHTS, STATE, ABOUT = "model.safetensors", "state.pt", "checkpoint.json"
@@ -36,6 +36,12 @@ class Checkpoint:
     decoder: DecoderConfig
     weights: dict[str, Tensor]
     state: dict
+
+    def model(self) -> Decoder:
+        """The decoder with these weights, on the CPU."""
+        model = Decoder(self.decoder)
+        load_weights(model, self.weights, f"weights {str(self.path / WEIGHTS)!r}")
+        return model
 
 
 def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen: int) -> Path:
@@ -90,14 +96,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     if not path.is_dir():
         raise ValueError(f"checkpoint {str(path)!r} does not exist")
-    try:
+    with reading("checkpoint file", path / ABOUT):
         about = json.loads((path / ABOUT).read_bytes())
         step, seen, sizes = about["step"], about["tokens_seen"], about["bytes"]
         config, version = DecoderConfig(**about["decoder"]), about["format"]
-    except OSError as error:
-        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} is damaged: {error!r}") from None
     if version != _FORMAT:
         raise ValueError(f"checkpoint {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
     for name in (WEIGHTS, STATE):
@@ -147,10 +149,7 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], source: object = 
 
 def decoder(path: str | Path, device="cpu") -> Decoder:
     """The trained decoder of a checkpoint, ready to evaluate."""
-    saved = read_checkpoint(path)
-    model = Decoder(saved.decoder)
-    load_weights(model, saved.weights, f"weights {str(saved.path / WEIGHTS)!r}")
-    return model.to(device).eval()
+    return read_checkpoint(path).model().to(device).eval()
 
 
 def bare(name: str) -> str:

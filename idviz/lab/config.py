@@ -13,7 +13,7 @@ from pydantic import Strict
 from idviz.lab.corpus import HELD_OUT_PLAYS, HUB, PLAYS, is_path, is_stream
 from idviz.lab.validation import Allowed, AtLeast1, Count, OneOf, Share, Table, Text, named, read_toml, settings
 from idviz.learned import MIXERS, SCALES, DecoderConfig, preset
-from idviz.learned.presets import meta
+from idviz.learned.presets import check_options
 
 
 @settings(table="stream")
@@ -118,7 +118,7 @@ class TrainingConfig:
                 f"{missing[0]} must be a whole number of at least 1 (dim, depth, heads and feedforward together "
                 "replace scale); it is missing"
             )
-        meta(self.decoder(self.vocabulary))  # checks the mixer's options, at no cost in memory
+        check_options(self.decoder(self.vocabulary))
 
     def decoder(self, vocabulary: int) -> DecoderConfig:
         """The decoder's configuration for a vocabulary of so many tokens."""

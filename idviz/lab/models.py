@@ -10,6 +10,7 @@ from pathlib import Path
 from idviz.folders import PRETRAINED
 from idviz.lab import checkpoint, corpus, runs
 from idviz.lab.config import TrainingConfig, load_config
+from idviz.lab.files import reading
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 from idviz.learned.presets import meta
@@ -114,16 +115,12 @@ def read_about(path: str | Path) -> dict:
     Raises ``ValueError`` where the file is missing, damaged, or of another format.
     """
     file = Path(path) / ABOUT
-    try:
+    with reading("model file", file):
         about = json.loads(file.read_text("utf-8"))
         version = about["format"]
         DecoderConfig(**about["decoder"])
         about["training"]["tokens"]
         TrainingConfig(**about["training"])
-    except OSError as error:
-        raise ValueError(f"model file {str(file)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"model file {str(file)!r} is damaged: {error!r}") from None
     if version != _FORMAT:
         raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
     return about
@@ -144,8 +141,6 @@ def _from_run(path: Path, device) -> TrainedModel:
     if newest is None:
         raise ValueError(f"folder {str(path)!r} holds a run without a checkpoint yet")
     settings, saved = load_config(run / runs.CONFIG), checkpoint.read_checkpoint(newest)
-    model = Decoder(saved.decoder)
-    checkpoint.load_weights(model, saved.weights, f"weights {str(newest / checkpoint.WEIGHTS)!r}")
     try:
         began = json.loads((run / runs.RUN).read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -159,7 +154,7 @@ def _from_run(path: Path, device) -> TrainedModel:
         "tokens_seen": saved.tokens_seen,
         **{name: began.get(name) for name in kept},
     }
-    return _ready(run.name, model, Tokenizer.load(run / runs.TOKENIZER), about, device)
+    return _ready(run.name, saved.model(), Tokenizer.load(run / runs.TOKENIZER), about, device)
 
 
 def _without_folders(settings: TrainingConfig) -> dict:

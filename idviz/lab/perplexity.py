@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from idviz.arrays import read_only
 from idviz.lab.units import bootstrap, perplexity
 from idviz.learned.checks import as_tokens, seed_of, whole_number
 from idviz.learned.decoder import check_vocabulary
-
-__all__ = ["LengthCurve", "Score", "length_curve", "score"]
 
 PIECE = 1024  # tokens of a long window that are read at once, so that memory stays flat
 Progress = Callable[[int, int], None]  # called with the work done so far and in all: here, tokens read
@@ -287,5 +286,4 @@ def _finite(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
     if not np.isfinite(losses).all():
         bad = int(np.argmin(np.isfinite(losses)))
         raise ValueError(f"the model's loss is {losses[bad]} at token {where[bad]} of the text; it must be finite")
-    losses.flags.writeable = False
-    return losses
+    return read_only(losses)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from idviz.arrays import read_only
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, s4d_kernel
 from idviz.learned.capturing import Capture, capture
@@ -110,15 +111,15 @@ def _probed(seen: Capture) -> StateProbe:
     weights, output, u, gamma, s, waves = (np.concatenate(part) for part in zip(*parts, strict=True))
     return StateProbe(
         mixer="interdomain",
-        weights=_read_only(weights),
+        weights=read_only(weights),
         channels=None,
         error=_difference(output, _numpy(seen.output)),
-        u=_read_only(u),
-        gamma=_read_only(gamma),
-        s=_read_only(s),
-        waves=_read_only(waves),
-        a_bar=_read_only(a_bar),
-        memory=_read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
+        u=read_only(u),
+        gamma=read_only(gamma),
+        s=read_only(s),
+        waves=read_only(waves),
+        a_bar=read_only(a_bar),
+        memory=read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
     )
 
 
@@ -151,8 +152,8 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
         output = output + through.double().view(mixer.heads, 1, mixer.d_head) * v
     return Reading(
         mixer=decoder.config.mixer,
-        weights=_read_only(_numpy(weights)),
-        channels=None if channels is None else _read_only(_numpy(channels)),
+        weights=read_only(_numpy(weights)),
+        channels=None if channels is None else read_only(_numpy(channels)),
         error=_difference(_numpy(output), _numpy(seen.output)),
     )
 
@@ -191,11 +192,6 @@ def _lengths(x: np.ndarray) -> np.ndarray:
 
 def _difference(ours: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(ours - wanted).max() / max(np.abs(wanted).max(), 1e-300))
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
 
 
 # -- a text in the making ---------------------------------------------------------------------------------------------
@@ -267,8 +263,8 @@ def watch(
         probability.append(float(own[token]))
         logits, state = decoder.step(ids.new_tensor([token]), state)
         logits = logits[0]
-    columns = [_read_only(np.array(column)) for column in zip(*rows, strict=True)]
-    return Generation(_read_only(np.array(tokens)), len(ids), _read_only(np.array(probability)), *columns)
+    columns = [read_only(np.array(column)) for column in zip(*rows, strict=True)]
+    return Generation(read_only(np.array(tokens)), len(ids), read_only(np.array(probability)), *columns)
 
 
 def _distributions(logits: Tensor, temperature: float) -> tuple[Tensor, Tensor]:

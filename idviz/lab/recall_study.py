@@ -19,7 +19,7 @@ import torch
 from annotated_types import Ge, Le, MinLen
 from pydantic import Strict
 
-from idviz.lab.files import write_text
+from idviz.lab.files import reading, write_text
 from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.recall import RecallTask, recall_loss, recall_table
 from idviz.lab.runs import commit
@@ -40,7 +40,7 @@ from idviz.lab.validation import (
     settings,
 )
 from idviz.learned import MIXERS, Decoder, DecoderConfig, build
-from idviz.learned.presets import meta
+from idviz.learned.presets import check_options
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
 
@@ -204,7 +204,7 @@ def load_recall_study(name: str | Path) -> RecallStudy:
         for variant, changes in file.variants.items():
             with named(variant):
                 variants[variant] = RecallTraining(**file.training | changes)
-                meta(variants[variant].decoder(task))  # checks the mixer's options before hours of training
+                check_options(variants[variant].decoder(task))  # before hours of training
     return RecallStudy(path.stem, file.title or path.stem, file.seeds, task, trained, asked, variants)
 
 
@@ -238,7 +238,7 @@ def run(
             "settings": _settings(study, variant),
             "task": _task(study),
             "parameters": model.parameter_count(),
-            "state_per_layer": model.blocks[0].mixer.state_size(max(task.length for task in study.tasks())),
+            "state_per_layer": model.state_per_layer(max(task.length for task in study.tasks())),
             "seconds": round(seconds, 1),
             "commit": commit(),
             "device": str(model.device),
@@ -268,12 +268,10 @@ def _settings(study: RecallStudy, variant: str) -> dict:
 
 def _kept(file: Path, study: RecallStudy, variant: str) -> dict:
     """A run's row from its file. ``ValueError`` where it is damaged or of another configuration."""
-    try:
+    with reading("file", file):
         row = json.loads(file.read_text("utf-8"))
         same = row["settings"] == _settings(study, variant) and row.get("task", _task(study)) == _task(study)
         asked = {(answer["pairs"], answer["distance"], answer["sequences"]) for answer in row["answers"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"file {str(file)!r} is damaged: {error!r}") from None
     wanted = {(n, d, study.asked.sequences) for n in study.asked.pairs for d in study.asked.distance}
     if not same or asked != wanted:
         raise ValueError(f"file {str(file)!r} holds a run of another configuration; name another folder")

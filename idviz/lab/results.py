@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from idviz.folders import RESULTS
-from idviz.lab.files import write_text
+from idviz.lab.files import reading, write_text
 
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
 _FORMAT = 1
@@ -29,14 +29,10 @@ def read_result(name: str, folder: str | Path = RESULTS) -> dict:
 
 def load_result(file: str | Path) -> dict:
     """The result in a file. Raises ``ValueError`` where the file is missing or holds no result."""
-    try:
+    with reading("result", Path(file)):
         body = json.loads(Path(file).read_text("utf-8"))
         if body["format"] != _FORMAT:
             raise ValueError(f"format {body['format']!r}, this idviz reads {_FORMAT}")
-    except OSError as error:
-        raise ValueError(f"result {str(file)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"result {str(file)!r} is damaged: {error!r}") from None
     return body
 
 

@@ -55,7 +55,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
         "mixer": settings.mixer,
         "mixer_options": settings.to_dict()["mixer_options"],
         "parameters": model.parameter_count(),
-        "state_per_layer": model.blocks[0].mixer.state_size(settings.tokens),
+        "state_per_layer": model.state_per_layer(settings.tokens),
         "trained_at": settings.tokens,
         "steps": settings.steps,
         "tokens_seen": metrics[-1]["tokens_seen"],

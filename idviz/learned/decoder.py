@@ -195,6 +195,10 @@ class Decoder(nn.Module):
         """Real numbers of recurrent state after T tokens in all layers, convolution state excluded (E20)."""
         return sum(block.mixer.state_size(T) for block in self.blocks)
 
+    def state_per_layer(self, T: int) -> int:
+        """Real numbers of recurrent state after T tokens in one layer, convolution state excluded (E20)."""
+        return self.blocks[0].mixer.state_size(T)
+
     def parameter_count(self) -> int:
         """Number of parameters; the tied embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from idviz.arrays import read_only
 from idviz.learned.capturing import Capture, capture_each, mixers_of, one_sequence
 from idviz.learned.checks import indices, whole_number
 from idviz.learned.forms import Core
@@ -138,7 +139,7 @@ def trace_core(
     trace = _trace_heads(queries, keys, values, core, h, at, lags, given, keep_denominator)
     for array in vars(trace).values():
         if array is not None:
-            array.flags.writeable = False
+            read_only(array)
     return trace
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,7 +209,7 @@ def test_the_command_saves_and_ends_well_when_asked_to_stop(tmp_path, settings, 
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while process.poll() is None and not checkpoint.latest(out / runs.CHECKPOINTS):
-            pass
+            time.sleep(0.02)
         process.send_signal(number)
         said, bar = process.communicate(timeout=120)
     finally:
