@@ -45,16 +45,10 @@ class Checkpoint:
 
 
 def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen: int) -> Path:
-    """Write ``folder/step-…`` whole, then remove the ones before it.
+    """Write ``folder/step-…`` whole, then remove the ones before it; ``folder`` is made if missing.
 
-    Parameters
-    ----------
-    folder : Path
-        A run's ``checkpoints``; made if missing.
-    model : Decoder
-        It may be compiled or wrapped; the prefixes of its parameters' names are taken off.
-    state : dict
-        Tensors, numbers, text, lists and dicts of them: the states of the optimiser and of the random generators.
+    The decoder may be compiled or wrapped. ``state`` holds tensors, numbers, text, and lists and dicts of them: the
+    states of the optimiser and of the random generators.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08d}"

@@ -14,13 +14,7 @@ from idviz.samples.ideal_reader import IdealReader
 
 
 class Ideal(nn.Module):
-    """The exact log p(next token | the tokens read), for facts; ``forward`` is called as the Decoder's is.
-
-    Parameters
-    ----------
-    task : FactsTask
-        How the documents are made.
-    """
+    """The exact log p(next token | the tokens read), for the documents of ``task``; called as the Decoder is."""
 
     def __init__(self, task: FactsTask):
         super().__init__()

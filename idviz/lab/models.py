@@ -22,16 +22,9 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A decoder with trained weights, ready to evaluate, its tokenizer, and how it came about.
+    """A decoder with trained weights, ready to evaluate and without gradients, its tokenizer, and how it came about.
 
-    Attributes
-    ----------
-    name : str
-    decoder : Decoder
-        Its parameters take no gradients.
-    tokenizer : Tokenizer
-    about : dict
-        Decoder, training configuration, seed, commit, versions, tokens seen, loss on held-out text.
+    ``about`` holds decoder, training configuration, seed, commit, versions, tokens seen, loss on held-out text.
     """
 
     name: str
@@ -81,19 +74,10 @@ def bundled_models() -> list[BundledModel]:
 
 
 def load_model(name: str | Path, *, device="auto") -> TrainedModel:
-    """A trained model: one that idviz carries by its name, or a folder: a run's, a checkpoint's, or a bundle.
+    """A trained model on a device ("auto", "cpu" or "cuda").
 
-    Parameters
-    ----------
-    name : str or Path
-        "interdomain-tiny" and its like (see :func:`names`), or a path.
-    device : str
-        "auto", "cpu" or "cuda".
-
-    Raises
-    ------
-    ValueError
-        Nothing of that name; a file that is missing, damaged, or does not fit.
+    It is one that idviz carries, by its name (see :func:`names`), or a folder: a run's, a checkpoint's, or a bundle.
+    Raises ``ValueError`` where nothing has that name, and for a file that is missing, damaged, or does not fit.
     """
     device = pick_device(device)
     path = FOLDER / str(name)

@@ -225,21 +225,9 @@ class Generation:
 def watch(
     decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, seed: int = 0, top: int = 8
 ) -> Generation:
-    """Generate ``length`` tokens as :func:`idviz.learned.generate` does, and keep the probabilities behind each.
+    """Generate N = ``length`` tokens as :func:`idviz.learned.generate` does, and keep the probabilities behind each.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    prompt : (P,) ints
-    length, top : int
-        N and K.
-    temperature, seed
-        As in :func:`idviz.learned.generate`.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`idviz.learned.generate`.
+    ``prompt`` is (P,) ints; K = ``top`` of the likeliest tokens are kept. Raises ``ValueError`` as ``generate`` does.
     """
     length = whole_number("length", length, 0)
     top = whole_number("top", top, 1, decoder.config.vocabulary)

@@ -87,17 +87,8 @@ def learn(
 ) -> Decoder:
     """Train a decoder on fresh sequences, each batch of one of the tasks; a seed gives the same decoder again.
 
-    Parameters
-    ----------
-    settings : RecallTraining
-    tasks : list of RecallTask
-        All of one vocabulary; every step draws one of them.
-    seed : int
-        Seed of the weights and of the sequences.
-    progress : callable, optional
-        Called with the steps done and in all, and the loss in nats a label.
-    stop : callable
-        Called after every step; True ends the training there.
+    ``progress`` is called with the steps done and in all, and the loss in nats a label. Where ``stop``, called after
+    every step, gives True, training ends.
 
     Raises
     ------

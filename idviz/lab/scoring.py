@@ -20,9 +20,11 @@ _FORMAT = 1  # another number where scores are computed in another way
 
 
 def finished(folder: Path) -> bool:
-    """Whether a run's checkpoint of its last step is there."""
+    """Whether a run is in the folder, with the checkpoint of its last step."""
     newest = checkpoint.latest(folder / runs.CHECKPOINTS)
-    return newest is not None and newest.name == f"step-{load_config(folder / runs.CONFIG).steps:08d}"
+    if newest is None or not (folder / runs.CONFIG).is_file():
+        return False
+    return newest.name == f"step-{load_config(folder / runs.CONFIG).steps:08d}"
 
 
 def score_run(folder: Path, *, device="cpu") -> dict:

@@ -131,7 +131,7 @@ def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callabl
     folder, rows = Path(folder), []
     for variant, seed in study.runs():
         where = folder / f"{variant}-{seed}"
-        if not (where / runs.CONFIG).is_file() or not finished(where):
+        if not finished(where):
             raise ValueError(f"run {str(where)!r} is not finished; train the study first")
     for variant, seed in study.runs():
         if progress is not None:

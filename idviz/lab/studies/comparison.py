@@ -127,10 +127,7 @@ class Comparison:
 def summary(rows: Sequence[Mapping]) -> dict[str, dict]:
     """Each variant's mean loss, spread and paired difference from the first, for JSON.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One a run, with ``variant``, ``seed`` and ``loss``.
+    Each of ``rows`` is a run, with ``variant``, ``seed`` and ``loss``.
     """
     return {
         name: {
