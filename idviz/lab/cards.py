@@ -19,6 +19,11 @@ KINDS = {
     "softmax": "softmax attention with rotary position embeddings: every key and value is kept",
     "linear": "linear attention: the keys' and values' outer products are summed in a state of fixed size",
 }
+UNITS = {
+    "perplexity_per_token": "Perplexity: {:.2f} per token",
+    "perplexity_per_word": "Perplexity: {:,.0f} per word",
+    "bits_per_byte": "{:.3f} bits per byte",
+}
 
 
 def card(name: str, about: dict) -> str:
@@ -72,12 +77,7 @@ def _scores(about: dict, settings: TrainingConfig) -> str:
     low, high = about.get("interval") or (None, None)
     interval = f" (95 % over windows: {low:.3f} to {high:.3f})" if low is not None else ""
     lines = [f"- Loss: {about['loss']:.3f} nats per token{interval}"]
-    if "perplexity_per_token" in about:
-        lines.append(f"- Perplexity: {about['perplexity_per_token']:.2f} per token")
-    if "perplexity_per_word" in about:
-        lines.append(f"- Perplexity: {about['perplexity_per_word']:,.0f} per word")
-    if "bits_per_byte" in about:
-        lines.append(f"- {about['bits_per_byte']:.3f} bits per byte")
+    lines += [f"- {words.format(about[unit])}" for unit, words in UNITS.items() if unit in about]
     each = f"Each of {about['targets']:,} held-out tokens" if "targets" in about else "Each held-out token"
     return "\n".join([f"{each} once, in windows of {settings.tokens}:", *lines])
 

@@ -33,10 +33,7 @@ class StreamOptions:
     block : int
         Documents that are tokenized and shuffled together; as many are held in memory.
 
-    Raises
-    ------
-    ValueError
-        An unknown key, a value of a wrong type or out of range.
+    Raises ``ValueError`` for an unknown key, and a value of a wrong type or out of range.
     """
 
     column: Text = "text"

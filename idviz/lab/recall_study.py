@@ -90,12 +90,7 @@ def learn(
     ``progress`` is called with the steps done and in all, and the loss in nats a label. Where ``stop``, called after
     every step, gives True, training ends.
 
-    Raises
-    ------
-    ValueError
-        Tasks that differ in their vocabulary.
-    NotFinite
-        The loss is NaN or infinite.
+    Raises ``ValueError`` for tasks that differ in their vocabulary, ``NotFinite`` where the loss is NaN or infinite.
     """
     if len({task.vocabulary for task in tasks}) != 1:
         raise ValueError("tasks must be at least one, all of one vocabulary")

@@ -114,18 +114,10 @@ class Decoder(nn.Module):
     """Tokens (B, T) -> logits (B, T, V), and a state that carries the past from call to call.
 
     Every position gets the same logits whether the text is read whole, in pieces or token by token. The embedding is
-    also the output layer.
+    also the output layer. ``seed`` is that of the initial weights; the global generator is left as it was.
 
-    Parameters
-    ----------
-    config : DecoderConfig
-    seed : int
-        Of the initial weights; the global generator is left as it was.
-
-    Raises
-    ------
-    ValueError
-        Tokens of a wrong shape, dtype or device, or outside the vocabulary; a state of another decoder or batch.
+    Raises ``ValueError`` for tokens of a wrong shape, dtype or device, or outside the vocabulary, and for a state of
+    another decoder or batch.
     """
 
     def __init__(self, config: DecoderConfig, *, seed: int = 0):
