@@ -13,7 +13,7 @@ from torch import Tensor
 from idviz.arrays import read_only
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, s4d_kernel
-from idviz.learned.capturing import Capture, capture
+from idviz.learned.capturing import Capture, capture, in_double
 from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.generate import PIECE, generate, pick
 from idviz.learned.tracing import trace_captured, with_core
@@ -98,7 +98,7 @@ def probe_state(decoder: Decoder, tokens, layer: int) -> StateProbe:
 def _probed(seen: Capture) -> StateProbe:
     mixer = with_core(seen.layer, seen.mixer)
     core = mixer.core()
-    a_bar, b_bar, w = (_numpy(part) for part in (core.a_bar, core.b_bar, core.w))
+    a_bar, b_bar, w = (in_double(part) for part in (core.a_bar, core.b_bar, core.w))
     T = seen.v.shape[1]
     together = max(1, _AT_ONCE // (32 * T * mixer.modes * mixer.d_head))  # heads whose states are held at a time
     parts = []
@@ -113,7 +113,7 @@ def _probed(seen: Capture) -> StateProbe:
         mixer="interdomain",
         weights=read_only(weights),
         channels=None,
-        error=_difference(output, _numpy(seen.output)),
+        error=_difference(output, in_double(seen.output)),
         u=read_only(u),
         gamma=read_only(gamma),
         s=read_only(s),
@@ -152,9 +152,9 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
         output = output + through.double().view(mixer.heads, 1, mixer.d_head) * v
     return Reading(
         mixer=decoder.config.mixer,
-        weights=read_only(_numpy(weights)),
-        channels=None if channels is None else read_only(_numpy(channels)),
-        error=_difference(_numpy(output), _numpy(seen.output)),
+        weights=read_only(in_double(weights)),
+        channels=None if channels is None else read_only(in_double(channels)),
+        error=_difference(in_double(output), in_double(seen.output)),
     )
 
 
@@ -178,11 +178,6 @@ def _one_sequence(tokens) -> Tensor:
     if ids.ndim != 1 or not len(ids):
         raise ValueError(f"tokens must be one sequence of at least one token, not of shape {tuple(ids.shape)}")
     return ids
-
-
-def _numpy(x: Tensor) -> np.ndarray:
-    """In double precision."""
-    return x.detach().resolve_conj().cpu().to(torch.promote_types(x.dtype, torch.float64)).numpy()
 
 
 def _lengths(x: np.ndarray) -> np.ndarray:
