@@ -156,13 +156,8 @@ def open_rows(text: str, options: StreamOptions):
     datasets = needed("datasets", f"text {text!r}")
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # it would tell the hub even about files of one's own
     if text.startswith(HUB):
-        name = text.removeprefix(HUB)
-        where: dict[str, Any] = {
-            "path": name,
-            "name": options.config,
-            "split": options.split,
-            "revision": options.revision,
-        }
+        where: dict[str, Any] = {"path": text.removeprefix(HUB), "name": options.config}
+        where |= {"split": options.split, "revision": options.revision}
     else:
         files = sorted(glob.glob(text, recursive=True))
         if not files:
