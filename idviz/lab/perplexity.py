@@ -75,11 +75,6 @@ class Score:
         places = self.losses[: full * self.window].reshape(full, self.window)
         return places.mean(0), places.std(0, ddof=1) / math.sqrt(full)
 
-    def to_dict(self) -> dict:
-        """Loss, perplexity, and how they were measured, for JSON."""
-        names = ("loss", "perplexity", "nats", "targets", "windows", "window")
-        return {"unit": "nats per token", **{name: getattr(self, name) for name in names}}
-
 
 @dataclass(frozen=True, eq=False)
 class LengthCurve:
