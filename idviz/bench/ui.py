@@ -77,7 +77,7 @@ def new_text() -> float:
 
 
 def rows() -> Iterator[Row]:
-    """A row for each page of the exact and the learned half, its slowest slider; one for a new text on a trained page."""
+    """A row for each page of the exact and the learned half: its slowest slider; and one for a new text."""
     above = str(app_folder().parent)  # from where the package `app` is imported
     sys.path.insert(0, above)
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("streamlit")]:
