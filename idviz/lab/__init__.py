@@ -8,7 +8,7 @@
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
 - A look inside: ``pieces``, ``probing``
-- Results of all these as JSON: ``results``
+- Results of all these: ``results`` as JSON, ``typed_result`` and ``studies`` as objects with their statistics
 
 Each is imported, and PyTorch with it, when it is first used.
 
@@ -22,7 +22,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
         "bundling cards checkpoint config corpus cost evaluation files lengths models optimiser perplexity probing "
-        "recall recall_study results runs scoring streaming study tokenizer training unigram units validation"
+        "recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],
@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "recall": ["NeedleTask", "RecallTask", "recall_accuracy", "recall_loss"],
         "recall_study": ["RecallTraining", "load_recall_study"],
         "scoring": ["score_run"],
+        "studies": ["typed_result"],
         "study": ["load_study"],
         "tokenizer": ["Tokenizer"],
         "training": ["NotFinite", "resume", "train"],
