@@ -3,7 +3,7 @@
 - Text: ``corpus`` (plays, files, what is held out), ``streaming`` (text larger than memory), ``Tokenizer``
 - Training: ``TrainingConfig`` and ``load_config``, ``train`` and ``resume``; ``checkpoint`` and ``runs`` hold the files
 - Trained models: ``load_model``, ``bundled_models``, ``add_model``, ``card``
-- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; ``Unigram`` as a yardstick
+- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; ``Unigram`` and ``Ideal`` (for facts) as yardsticks
 - Evaluation: ``held_out``, ``own_text``, ``evaluate``, ``needles``, ``measure_cost``
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
@@ -21,7 +21,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
-        "bundling cards checkpoint config corpus cost evaluation files lengths models optimiser perplexity probing "
+        "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity probing "
         "recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
     ).split(),
     submod_attrs={
@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "config": ["StreamOptions", "TrainingConfig", "load_config"],
         "cost": ["measure_cost"],
         "evaluation": ["Text", "evaluate", "held_out", "needles", "own_text"],
+        "ideal": ["Ideal"],
         "lengths": ["measure_lengths"],
         "models": ["TrainedModel", "bundled_models", "load_model"],
         "perplexity": ["LengthCurve", "Score", "length_curve", "score"],
