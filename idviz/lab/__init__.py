@@ -3,7 +3,8 @@
 - Text: ``corpus`` (plays, files, what is held out), ``streaming`` (text larger than memory), ``Tokenizer``
 - Training: ``TrainingConfig`` and ``load_config``, ``train`` and ``resume``; ``checkpoint`` and ``runs`` hold the files
 - Trained models: ``load_model``, ``bundled_models``, ``add_model``, ``card``
-- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; ``Unigram`` and ``Ideal`` (for facts) as yardsticks
+- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; as yardsticks ``Unigram``, and for facts
+  ``Ideal``
 - Evaluation: ``held_out``, ``own_text``, ``evaluate``, ``needles``, ``measure_cost``
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
@@ -21,8 +22,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
-        "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity probing "
-        "recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
+        "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity "
+        "probing recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],
