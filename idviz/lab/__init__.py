@@ -23,7 +23,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
         "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity "
-        "probing recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
+        "probing recall recall_study results runs scoring streaming studies study tokenizer training unigram "
+        "units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],
