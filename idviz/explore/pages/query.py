@@ -138,8 +138,7 @@ _ONLY_DRAWN = only_where("features", "random", "rbf", reason="only for random fe
 
 
 EXPLORABLE = Explorable(
-    slug="query",
-    title="A query on compressed attention",
+    slug="query", title="A query on compressed attention",
     question="What does a query still see when the past is M numbers?",
     prose=(
         "Every token of your text gets a query, a key and a value. Full attention keeps them all; here the keys' "
@@ -176,32 +175,17 @@ EXPLORABLE = Explorable(
                help="Of random features and of the haystack.",
                disabled=lambda values: None if values["source"] == "needle" else _ONLY_DRAWN(values)),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "A needle in a haystack",
-            {"source": "needle"},
-            "Full attention puts nearly all weight on token 60. A polynomial of degree 15 cannot be a spike: from 16 "
-            "numbers the needle is a low hump. Raise the order and see how late it sharpens.",
-        ),
-        TryThis(
-            "Attention, recovered",
-            {"method": "discrete", "order": 128, "position": 128},
-            "With polynomials orthonormal on the 128 tokens themselves and M = 128, the readout is full attention to "
-            "machine precision. Lower the order by one: it is not.",
-        ),
-        TryThis(
-            "A denominator that changes sign",
-            {"features": "identity"},
-            "The identity map has no positive features. Some queries get a negative denominator, and near the change "
-            "weights are huge: read the warning.",
-        ),
+        TryThis("A needle in a haystack", {"source": "needle"},
+                "Full attention puts nearly all weight on token 60. A polynomial of degree 15 cannot be a spike: "
+                "from 16 numbers the needle is a low hump. Raise the order and see how late it sharpens."),
+        TryThis("Attention, recovered", {"method": "discrete", "order": 128, "position": 128},
+                "With polynomials orthonormal on the 128 tokens themselves and M = 128, the readout is full "
+                "attention to machine precision. Lower the order by one: it is not."),
+        TryThis("A denominator that changes sign", {"features": "identity"},
+                "The identity map has no positive features. Some queries get a negative denominator, and near the "
+                "change weights are huge: read the warning."),
     ),
-    notebook=NotebookLink("03_interdomain_state", "3 · A query, live"),
-    time="position",
-    tokens=tokens,
+    notebook=NotebookLink("03_interdomain_state", "3 · A query, live"), time="position", tokens=tokens,
 )  # fmt: skip

@@ -124,32 +124,15 @@ def _comparisons(saved: RecallScores | None) -> list[str]:
 
 def _controls(comparisons: Sequence[str], distances: Sequence[int], pairs: Sequence[int]) -> tuple[Control, ...]:
     return (
-        Choice(
-            name="compare",
-            label="Compare",
-            options=tuple((name, COMPARISONS[name]) for name in comparisons),
-            help="Variants that differ in this alone; under “all variants”, in anything.",
-        ),
-        Choice(
-            name="split",
-            label="Bindings",
-            options=SPLITS,
-            help="Held out: the model has met the key and the value, but never together.",
-        ),
-        Choice(
-            name="distance",
-            label="Distance",
-            options=tuple((str(n), f"{n} fillers between") for n in distances),
-            help="Tokens between the last pair and the first question.",
-        ),
-        Choice(
-            name="pairs",
-            label="Pairs, small panel",
-            options=tuple((str(n), str(n)) for n in pairs),
-            default=str(pairs[-1]),  # where a limit shows first
-            help="Where accuracy is drawn against the order.",
-        ),
-    )
+        Choice(name="compare", label="Compare", options=tuple((name, COMPARISONS[name]) for name in comparisons),
+               help="Variants that differ in this alone; under “all variants”, in anything."),
+        Choice(name="split", label="Bindings", options=SPLITS,
+               help="Held out: the model has met the key and the value, but never together."),
+        Choice(name="distance", label="Distance", options=tuple((str(n), f"{n} fillers between") for n in distances),
+               help="Tokens between the last pair and the first question."),
+        Choice(name="pairs", label="Pairs, small panel", default=str(pairs[-1]),
+               options=tuple((str(n), str(n)) for n in pairs), help="Where accuracy is drawn against the order."),
+    )  # fmt: skip
 
 
 def make(results: Mapping[str, RecallScores | None]) -> Explorable:
@@ -158,20 +141,13 @@ def make(results: Mapping[str, RecallScores | None]) -> Explorable:
     comparisons = _comparisons(saved)
     distances, pairs = ((0,), (4,)) if saved is None else (saved.distances, saved.pairs)
     return Explorable(
-        slug="recall",
-        title="Recall",
-        group=GROUP,
-        question="How many things can a state of fixed size tell apart?",
+        slug="recall", title="Recall", group=GROUP, question="How many things can a state of fixed size tell apart?",
         prose=_prose(saved),
         controls=_controls(comparisons, distances, pairs),
-        compute=compute(saved),
-        draw=draw,
-        describe=describe,
-        formula=formula,
-        table=table,
+        compute=compute(saved), draw=draw, describe=describe, formula=formula, table=table,
         try_this=_try_this(saved, comparisons, distances, pairs),
         notebook=NotebookLink("08_limits_of_a_fixed_state", "2 · Where recall breaks"),
-    )
+    )  # fmt: skip
 
 
 def _try_this(

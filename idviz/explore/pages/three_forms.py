@@ -68,10 +68,7 @@ def table(result: ThreeForms) -> Mapping[str, np.ndarray]:
 
 
 EXPLORABLE = Explorable(
-    slug="three_forms",
-    title="Three forms",
-    group="The learned half",
-    question="Why compute one layer in three ways?",
+    slug="three_forms", title="Three forms", group="The learned half", question="Why compute one layer in three ways?",
     prose=(
         "Step by step, the layer needs no more memory than its state: right for writing one token after the other. "
         "Materialised, all states of all tokens are formed at once by a Fourier transform: good to look into, wasteful "
@@ -94,31 +91,18 @@ EXPLORABLE = Explorable(
                help="Which token asks, counted from 1. Moving it measures nothing anew.",
                upper=lambda values: int(values["length"])),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "Four times as long",
-            {"length": "1024", "position": 800},
-            "The step form's time grows with every token, the materialised form's memory too: it holds each state of "
-            "each token. The chunked form stays far below both.",
-        ),
-        TryThis(
-            "Few modes read a blur",
-            {"modes": "4"},
-            "The text repeats every 16 tokens and each query looks for its own symbol. With 4 modes the stripes melt "
-            "into a haze; go back to 32 and they stand apart.",
-        ),
-        TryThis(
-            "A tiny chunk",
-            {"chunk": "8", "position": 220},
-            "Of query 220's weight 81 % now comes through the carried state, 57 % with chunks of 32; and there are 32 "
-            "small chunks instead of 8. Compare time and memory with those at 32; the output does not change.",
-        ),
+        TryThis("Four times as long", {"length": "1024", "position": 800},
+                "The step form's time grows with every token, the materialised form's memory too: it holds each "
+                "state of each token. The chunked form stays far below both."),
+        TryThis("Few modes read a blur", {"modes": "4"},
+                "The text repeats every 16 tokens and each query looks for its own symbol. With 4 modes the stripes "
+                "melt into a haze; go back to 32 and they stand apart."),
+        TryThis("A tiny chunk", {"chunk": "8", "position": 220},
+                "Of query 220's weight 81 % now comes through the carried state, 57 % with chunks of 32; and there "
+                "are 32 small chunks instead of 8. Compare time and memory with those at 32; the output does not "
+                "change."),
     ),
-    notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"),
-    time="position",
+    notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"), time="position",
 )  # fmt: skip
