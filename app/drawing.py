@@ -154,13 +154,8 @@ def make_view(
     result = explorable.run(values, progress)
     png = export.png(explorable.draw(result, figure, look=look))
     tokens = () if explorable.tokens is None else explorable.tokens(result)
-    return PageView(
-        png,
-        explorable.describe(result),
-        explorable.formula(result),
-        tuple(result.warnings),
-        tuple(token_html(view, look) for view in tokens),
-    )
+    return PageView(png, explorable.describe(result), explorable.formula(result), tuple(result.warnings),
+                    tuple(token_html(view, look) for view in tokens))  # fmt: skip
 
 
 def make_svg(figure: Figure, explorable: Explorable, values: Mapping[str, Any], look: Look) -> bytes:

@@ -15,17 +15,8 @@ LETTER = 0.084  # inches: about the width of a letter of DejaVu Sans at 10 point
 
 def heading(axes: Axes, x: float, text: str, colour: str, above: float = 1.03) -> None:
     """Bold words over the panel in the colour of what they name, at ``x`` (0 to 1); at 1 they end at the edge."""
-    axes.text(
-        x,
-        above,
-        text,
-        transform=axes.transAxes,
-        color=colour,
-        fontsize=FONT_SIZE,
-        fontweight="bold",
-        ha="right" if x == 1 else "left",
-        va="bottom",
-    )
+    axes.text(x, above, text, transform=axes.transAxes, color=colour, fontsize=FONT_SIZE, fontweight="bold",
+              ha="right" if x == 1 else "left", va="bottom")  # fmt: skip
 
 
 def word(axes: Axes, text: str, colour: str, x: float = 1.0) -> None:
@@ -47,18 +38,8 @@ def width_inches(axes: Axes) -> float:
 
 def note(axes: Axes, text: str, look: Look, pad: float = 1.0) -> None:
     """Words about the approximation in the panel's upper right corner, on a ground that hides what lies below."""
-    axes.text(
-        0.98,
-        0.97,
-        text,
-        transform=axes.transAxes,
-        color=APPROXIMATION,
-        fontsize=FONT_SIZE,
-        ha="right",
-        va="top",
-        bbox={"facecolor": look.paper, "edgecolor": "none", "pad": pad},
-        zorder=4,
-    )
+    axes.text(0.98, 0.97, text, transform=axes.transAxes, color=APPROXIMATION, fontsize=FONT_SIZE, ha="right", va="top",
+              bbox={"facecolor": look.paper, "edgecolor": "none", "pad": pad}, zorder=4)  # fmt: skip
 
 
 def whole_ticks(axis: Axis, most: int) -> None:

@@ -143,26 +143,11 @@ def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResul
         following = int(text.tokens[read])
         place = np.flatnonzero(text.top[token] == following)
         chosen = (_label(model, following), int(place[0]) if len(place) else None, float(text.probability[read]))
-    return GenerateResult(
-        model=model,
-        mixer=trained(model).mixer,
-        other_mixer=_kinds(model)[1].config.mixer,
-        temperature=temperature,
-        seed=seed,
-        pieces=pieces(model, tuple(text.tokens[:read].tolist())),
-        prompt=text.prompt,
-        made=token,
-        length=length,
-        probability=text.probability[:read],
-        top=tuple(_label(model, int(one)) for one in text.top[token]),
-        own=text.top_probability[token],
-        drawn=text.top_drawn[token],
-        entropy=float(text.entropy[token]),
-        chosen=chosen,
-        positions=at,
-        own_bytes=own,
-        other_bytes=other,
-        now_bytes=kept(model, read),
-        equal_at=equal,
-        warnings=(longer,) if read > limit else (),
-    )
+    return GenerateResult(model=model, mixer=trained(model).mixer, other_mixer=_kinds(model)[1].config.mixer,
+                          temperature=temperature, seed=seed, pieces=pieces(model, tuple(text.tokens[:read].tolist())),
+                          prompt=text.prompt, made=token, length=length, probability=text.probability[:read],
+                          top=tuple(_label(model, int(one)) for one in text.top[token]),
+                          own=text.top_probability[token], drawn=text.top_drawn[token],
+                          entropy=float(text.entropy[token]), chosen=chosen, positions=at, own_bytes=own,
+                          other_bytes=other, now_bytes=kept(model, read), equal_at=equal,
+                          warnings=(longer,) if read > limit else ())  # fmt: skip

@@ -19,21 +19,11 @@ class Result:
 
 
 def make(*controls, time=None):
-    return Explorable(
-        slug="x",
-        title="X",
-        question="x?",
-        prose="",
-        controls=controls,
-        compute=lambda **values: Result(values),
-        draw=lambda result, figure=None, *, look=None: figure or Figure(),
-        describe=str,
-        formula=lambda result: Formula("E1", "", ""),
-        table=lambda result: {},
-        try_this=(),
-        notebook=NotebookLink("00", ""),
-        time=time,
-    )
+    return Explorable(slug="x", title="X", question="x?", prose="", controls=controls,
+                      compute=lambda **values: Result(values),
+                      draw=lambda result, figure=None, *, look=None: figure or Figure(), describe=str,
+                      formula=lambda result: Formula("E1", "", ""), table=lambda result: {}, try_this=(),
+                      notebook=NotebookLink("00", ""), time=time)  # fmt: skip
 
 
 LENGTHS = {"short": 1, "ten": 10, "long": 1000}

@@ -56,11 +56,8 @@ def formula(result: RecallResult) -> Formula:
     lead = result.lead
     if lead.memory is None or lead.resolution is None or lead.step_range is None:
         state = tex_coloured(INTERDOMAIN, "S")
-        return Formula(
-            "E20",
-            rf"{state} = H\cdot 2M(d_k + d_v)\ \text{{real numbers a layer}}",
-            rf"{state} = {lead.state}\ \text{{for {result.label(lead).replace('Δ', 'steps')}}}",
-        )
+        return Formula("E20", rf"{state} = H\cdot 2M(d_k + d_v)\ \text{{real numbers a layer}}",
+                       rf"{state} = {lead.state}\ \text{{for {result.label(lead).replace('Δ', 'steps')}}}")  # fmt: skip
     low, high = lead.step_range
     delta = tex_coloured(INTERDOMAIN, r"\Delta")
     memory, resolution = (
