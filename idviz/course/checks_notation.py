@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from idviz.course.verdict import Trial, Verdict, judge, part_of
+from idviz.course.verdict import Trial, Verdict, judge, judge_pair
 from idviz.exact import legendre_cell_integrals, legs_matrices, legs_project
 
 
@@ -73,11 +73,8 @@ def legs_pair(answer: Callable) -> Verdict:
         (b * (-1.0) ** n, "B has φ_n's signs at the old end. New samples come in at x = 1, where φ_n(1) = +√(2n+1)."),
         (b[:, None], "B's numbers are right; give them the shape (M,)."),
     )
-    of_first = judge(part_of(answer, 0, "A and B"), [Trial("with order 4", (order,), a, of_a)], "")
-    if not of_first.passed:
-        return of_first
-    return judge(part_of(answer, 1, "A and B"), [Trial("with order 4", (order,), b, of_b)],
-                 "and note that A e₀ = B: a constant stays put.")  # fmt: skip
+    first, second = Trial("with order 4", (order,), a, of_a), Trial("with order 4", (order,), b, of_b)
+    return judge_pair(answer, "A and B", [first], [second], "and note that A e₀ = B: a constant stays put.")
 
 
 def unit(answer: Callable) -> Verdict:

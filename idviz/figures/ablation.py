@@ -45,9 +45,8 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
     """A row a variant: every seed a dot, the mean a line, the spread a bar; the name beside or above the row."""
     unit = UNITS[result.unit]
     look.dress(axes, xlabel=f"difference in loss ({unit})" if result.unit == "nats" else f"difference in {unit}")
-    title = f"{'Against' if look.narrow else 'Loss against'} {label(result.first)}"
-    axes.set_title(title, color=look.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold",
-                   x=0 if look.narrow else NAMES_AT)  # fmt: skip
+    title = look.title(axes, f"{'Against' if look.narrow else 'Loss against'} {label(result.first)}")
+    title.set_x(0 if look.narrow else NAMES_AT)
     order = [result.first, *result.comparison.ranked[::-1]]
     low, high, beyond = _limits(result)
     axes.axvline(0, color=look.ink, linewidth=1.0)

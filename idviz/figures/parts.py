@@ -19,21 +19,25 @@ def heading(axes: Axes, x: float, text: str, colour: str, above: float = 1.03) -
               ha="right" if x == 1 else "left", va="bottom")  # fmt: skip
 
 
-def word(axes: Axes, text: str, colour: str, x: float = 1.0) -> None:
+def word(axes: Axes, text: str, colour: str, x: float = 1.0, above: float = 1.035) -> None:
     """A word over the panel in the colour of what it names, ending at ``x`` (0 to 1)."""
-    axes.text(x, 1.035, text, color=colour, fontsize=FONT_SIZE, ha="right", va="bottom", transform=axes.transAxes)
+    axes.text(x, above, text, color=colour, fontsize=FONT_SIZE, ha="right", va="bottom", transform=axes.transAxes)
 
 
-def legend(axes: Axes, *entries: tuple[str, str]) -> None:
+def legend(axes: Axes, *entries: tuple[str, str], above: float = 1.035) -> None:
     """Words in their colours, (text, colour), over the panel; the last one ends at its edge."""
     x = 1.0
     for text, colour in reversed(entries):
-        word(axes, text, colour, x)
+        word(axes, text, colour, x, above)
         x -= (LETTER * len(text) + 0.12) / width_inches(axes)
 
 
 def width_inches(axes: Axes) -> float:
     return axes.get_position().width * axes.figure.get_figwidth()
+
+
+def height_inches(axes: Axes) -> float:
+    return axes.get_position().height * axes.figure.get_figheight()
 
 
 def note(axes: Axes, text: str, look: Look, pad: float = 1.0) -> None:

@@ -15,6 +15,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 # Okabe–Ito, one meaning each, the same in both themes.
 KEYS = "#0072B2"  # keys and U
@@ -119,11 +120,16 @@ class Look:
         axes.set_xlabel(xlabel, color=self.ink, fontsize=FONT_SIZE)
         axes.set_ylabel(ylabel, color=self.ink, fontsize=FONT_SIZE)
         if title:
-            axes.set_title(title, color=self.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)
+            self.title(axes, title)
         if grid:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)
         return axes
+
+    def title(self, axes: Axes, text: str, colour: str | None = None) -> Text:
+        """The axes' title, bold and at the left, in ink or another ``colour``."""
+        style = {"fontsize": FONT_SIZE + 0.5, "fontweight": "bold"}
+        return axes.set_title(text, color=colour or self.ink, loc="left", y=1.0, **style)
 
 
 def stacked(count: int, *, left: float, right: float, top: float, bottom: float, gap: float) -> list[Box]:

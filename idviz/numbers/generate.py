@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.needs import needed
 from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, trained
 
@@ -117,9 +118,7 @@ def curves(model: str, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     equal = fixed.state_size(1) / grows.state_size(1)  # the cache grows by as much at each token
     at = np.unique(np.linspace(0, max(longest, round(2 * equal)), 65).round().astype(int))
     own, other = np.array([kept(model, int(tokens)) for tokens in at], dtype=float).T.copy()
-    for column in (at, own, other):
-        column.flags.writeable = False
-    return at, own, other, equal
+    return read_only(at), read_only(own), read_only(other), equal
 
 
 def _label(model: str, token: int) -> str:
