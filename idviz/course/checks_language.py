@@ -10,49 +10,30 @@ import numpy as np
 from idviz.course.verdict import Trial, Verdict, judge
 
 _MERGES = [
-    Trial(
-        "with one pair in the middle",
-        ([5, 1, 2, 7], (1, 2), 9),
-        [5, 9, 7],
-        (
-            ([5, 1, 2, 7], "nothing was merged: look for neighbours that are pair[0] and pair[1]."),
-            ([5, 9, 9, 7], "each half became the new token. The two together become one."),
-            ([5, 9, 2, 7], "the second half of the pair is still there: step over both."),
-            ([5, 1, 9, 7], "the first half of the pair is still there: step over both."),
-            ([5, 7], "the pair was removed, but the new token did not come in its place."),
-            ([9], "only the new token is left. All others stay where they are."),
-            ([5, 9], "what comes after the pair is missing: go on to the end of the list."),
-        ),
-    ),
-    Trial(
-        "with the pair twice, the second time at the end",
-        ([1, 2, 5, 1, 2], (1, 2), 9),
-        [9, 5, 9],
-        (
-            ([9, 5, 1, 2], "only the first pair was merged, or the last two tokens were never looked at."),
-            ([9, 5], "the pair at the end got lost."),
-            ([1, 2, 5, 9], "only the last pair was merged."),
-        ),
-    ),
-    Trial(
-        "with the pair the other way round",
-        ([2, 1, 3], (1, 2), 9),
-        [2, 1, 3],
-        (([9, 3], "(2, 1) was merged too. A pair has an order: “th” is not “ht”."),),
-    ),
-    Trial(
-        "with a token that pairs with itself",
-        ([4, 4, 4], (4, 4), 9),
-        [9, 4],
-        (([9, 9], "the middle token was used twice. A token that is merged is gone: step over both."),
-         ([4, 9], "it was merged from the right. Go from left to right, so that everyone gets the same tokens.")),
-    ),
-    Trial(
-        "with one token alone at the end",
-        ([1, 2, 1], (1, 2), 9),
-        [9, 1],
-        (([9], "the last token is missing: it has no neighbour, but it stays."),),
-    ),
+    Trial("with one pair in the middle", ([5, 1, 2, 7], (1, 2), 9), [5, 9, 7], (
+        ([5, 1, 2, 7], "nothing was merged: look for neighbours that are pair[0] and pair[1]."),
+        ([5, 9, 9, 7], "each half became the new token. The two together become one."),
+        ([5, 9, 2, 7], "the second half of the pair is still there: step over both."),
+        ([5, 1, 9, 7], "the first half of the pair is still there: step over both."),
+        ([5, 7], "the pair was removed, but the new token did not come in its place."),
+        ([9], "only the new token is left. All others stay where they are."),
+        ([5, 9], "what comes after the pair is missing: go on to the end of the list."),
+    )),
+    Trial("with the pair twice, the second time at the end", ([1, 2, 5, 1, 2], (1, 2), 9), [9, 5, 9], (
+        ([9, 5, 1, 2], "only the first pair was merged, or the last two tokens were never looked at."),
+        ([9, 5], "the pair at the end got lost."),
+        ([1, 2, 5, 9], "only the last pair was merged."),
+    )),
+    Trial("with the pair the other way round", ([2, 1, 3], (1, 2), 9), [2, 1, 3], (
+        ([9, 3], "(2, 1) was merged too. A pair has an order: “th” is not “ht”."),
+    )),
+    Trial("with a token that pairs with itself", ([4, 4, 4], (4, 4), 9), [9, 4], (
+        ([9, 9], "the middle token was used twice. A token that is merged is gone: step over both."),
+        ([4, 9], "it was merged from the right. Go from left to right, so that everyone gets the same tokens."),
+    )),
+    Trial("with one token alone at the end", ([1, 2, 1], (1, 2), 9), [9, 1], (
+        ([9], "the last token is missing: it has no neighbour, but it stays."),
+    )),
 ]  # fmt: skip
 
 

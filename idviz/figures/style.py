@@ -128,8 +128,8 @@ class Look:
 
     def title(self, axes: Axes, text: str, colour: str | None = None) -> Text:
         """The axes' title, bold and at the left, in ink or another ``colour``."""
-        style = {"fontsize": FONT_SIZE + 0.5, "fontweight": "bold"}
-        return axes.set_title(text, color=colour or self.ink, loc="left", y=1.0, **style)
+        return axes.set_title(text, color=colour or self.ink, fontsize=FONT_SIZE + 0.5, fontweight="bold",
+                              loc="left", y=1.0)  # fmt: skip
 
 
 def stacked(count: int, *, left: float, right: float, top: float, bottom: float, gap: float) -> list[Box]:

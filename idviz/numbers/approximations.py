@@ -196,24 +196,15 @@ def _invariance(name: str, order: int, method: str, instant: int, repeats: int, 
     slow = np.repeat(once, repeats)
     label = dict(METHODS)[method]
     stepped = _states(name, order, method)
-    return Invariance(
-        signal=once,
-        unit=unit,
-        title=title,
-        method=label,
-        order=order,
-        seen=instant,
-        repeats=repeats,
-        step=step,
-        systems=(
-            _system("LegS, exact", *(legs_project(signal, order)[:, 0] for signal in (once, slow))),
-            _system(
-                f"LegS, {label}", stepped[instant - 1], _states(name, order, method, repeats)[instant * repeats - 1]
-            ),
-            _system("S4D-Lin", *(time_invariant_states(signal, order, step) for signal in (once, slow))),
-        ),
-        warnings=_blow_up(_states(name, order, "exact"), stepped, method),
+    stepped_slow = _states(name, order, method, repeats)
+    systems = (
+        _system("LegS, exact", *(legs_project(samples, order)[:, 0] for samples in (once, slow))),
+        _system(f"LegS, {label}", stepped[instant - 1], stepped_slow[instant * repeats - 1]),
+        _system("S4D-Lin", *(time_invariant_states(samples, order, step) for samples in (once, slow))),
     )
+    return Invariance(signal=once, unit=unit, title=title, method=label, order=order, seen=instant, repeats=repeats,
+                      step=step, systems=systems,
+                      warnings=_blow_up(_states(name, order, "exact"), stepped, method))  # fmt: skip
 
 
 def _system(name: str, once: np.ndarray, repeated: np.ndarray) -> System:

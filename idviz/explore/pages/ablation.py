@@ -8,6 +8,7 @@ import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Control
+from idviz.explore.pages.common import only_where
 from idviz.explore.pages.measured import GROUP, UNMEASURED, page
 from idviz.explore.pages.readout_formula import readout_formula
 from idviz.figures.ablation import UNITS, draw
@@ -120,14 +121,9 @@ def _choice(
     """The choice of a study's variant; the second one by default, since the first is what it is compared with."""
     measured = comparison and [(variant.name, label(variant)) for variant in comparison.variants]
     options = tuple(measured or unmeasured)
-    return Choice(
-        name=name,
-        label=title,
-        options=options,
-        default=options[min(1, len(options) - 1)][0],
-        help="Its training is drawn beside the first one's, and its difference is spelled out.",
-        disabled=lambda values: None if values["study"] == study else f"only for {STUDIES[study]}",
-    )  # fmt: skip
+    return Choice(name=name, label=title, options=options, default=options[min(1, len(options) - 1)][0],
+                  help="Its training is drawn beside the first one's, and its difference is spelled out.",
+                  disabled=only_where("study", study, reason=f"only for {STUDIES[study]}"))  # fmt: skip
 
 
 def make(results: Mapping[str, Comparison | None]) -> Explorable:

@@ -31,11 +31,9 @@ def memory_slider() -> Slider:
 
 def initialisation_choice() -> Choice:
     return Choice(
-        name="initialisation",
-        label="Initialisation",
-        options=INITIALISATIONS,
+        name="initialisation", label="Initialisation", options=INITIALISATIONS,
         help="Where the modes λ start: evenly spaced (Lin), spread by an inverse law (Inv), or LegS's own spectrum.",
-    )
+    )  # fmt: skip
 
 
 def size_choice(name: str, label: str, sizes: Sequence[int], default: int, help: str, *, main: bool = True) -> Choice:

@@ -90,16 +90,9 @@ def table(result: GenerateResult) -> Mapping[str, np.ndarray]:
 
 def tokens(result: GenerateResult) -> tuple[TokenView, ...]:
     """The text so far, each token coloured by its probability, the newest outlined."""
-    return (
-        TokenView(
-            tokens=result.pieces,
-            weights=result.probability,
-            query=result.read - 1 if result.made else None,
-            label=f"{result.model}: probability of each token, given all before it",
-            signed=False,
-            unread="nothing before it",
-        ),
-    )
+    newest = result.read - 1 if result.made else None
+    label = f"{result.model}: probability of each token, given all before it"
+    return (TokenView(result.pieces, result.probability, newest, label, signed=False, unread="nothing before it"),)
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Control, TextInput, Upload
 from idviz.explore.formulas import tex_number
+from idviz.explore.pages.common import only_where
 from idviz.explore.pages.measured import GROUP, UNMEASURED, page
 from idviz.explore.pages.readout_formula import LAG_READOUT, readout_formula
 from idviz.figures.length import UNITS, draw
@@ -141,8 +142,7 @@ def _controls(mixers: Sequence[str]) -> tuple[Control, ...]:
     )  # fmt: skip
 
 
-def _why_not_own(values: Mapping) -> str | None:
-    return None if values["source"] == "own" else "only for your own text, measured now"
+_why_not_own = only_where("source", "own", reason="only for your own text, measured now")
 
 
 def _why_not_the_field(values: Mapping) -> str | None:

@@ -114,15 +114,10 @@ def tokens(result: QueryResult) -> tuple[TokenView, TokenView]:
     positive = bool(np.all(result.full_row >= 0))
     trained = "" if result.needle else " (untrained embeddings)"
     return tuple(
-        TokenView(
-            tokens=result.tokens,
-            weights=np.concatenate([row, unread]),
-            query=result.n - 1,
-            label=f"{label}: weights of the query at token {result.n}{trained}",
-            signed=not (positive and i == 0),
-        )
+        TokenView(result.tokens, np.concatenate([row, unread]), query=result.n - 1, signed=not (positive and i == 0),
+                  label=f"{label}: weights of the query at token {result.n}{trained}")
         for i, (label, row) in enumerate(rows)
-    )
+    )  # fmt: skip
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

@@ -121,16 +121,11 @@ def tokens(result: StateResult) -> tuple[TokenView, ...]:
     if result.beside is not None:
         rows.append((result.beside, result.beside_row))
     return tuple(
-        TokenView(
-            tokens=result.tokens,
-            weights=np.concatenate([row, unread]),
-            query=result.n - 1,
-            label=f"{head.model}, {head.short}: {_kind(head)} of the query at token {result.n}",
-            signed=head.mixer in ("interdomain", "linear"),
-            control="position",
-        )
+        TokenView(result.tokens, np.concatenate([row, unread]), query=result.n - 1, control="position",
+                  label=f"{head.model}, {head.short}: {_kind(head)} of the query at token {result.n}",
+                  signed=head.mixer in ("interdomain", "linear"))
         for head, row in rows
-    )
+    )  # fmt: skip
 
 
 def _kind(head: Head) -> str:
@@ -158,15 +153,14 @@ def _others() -> tuple[tuple[str, str], ...]:
     return (*((name, name) for name in names), (NOTHING, "nothing"))
 
 
+def _alone(values: Values) -> str | None:
+    return "nothing stands beside it" if values["beside"] == NOTHING else None
+
+
 def _of_the_other(part: str, most: int) -> Choice:
-    return Choice(
-        name=f"beside_{part}",
-        label=f"{capital(part)} of the other",
-        main=False,
-        options=((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1))),
-        help="Of the model beside it.",
-        disabled=lambda values: "nothing stands beside it" if values["beside"] == NOTHING else None,
-    )  # fmt: skip
+    options = ((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1)))
+    return Choice(name=f"beside_{part}", label=f"{capital(part)} of the other", main=False, options=options,
+                  help="Of the model beside it.", disabled=_alone)  # fmt: skip
 
 
 _S4D = next((name for name, _ in _others() if name.startswith("s4d")), NOTHING)
