@@ -1,8 +1,8 @@
 """Values in, a finished :class:`PageView` out: picture, caption, formula, text in colour.
 
-Pictures are drawn by an :class:`Artist`: a thread with a Figure of its own, because figures must not be shared, and one
-that lives on, because matplotlib's font cache belongs to a thread. Views are immutable, and kept in one bounded cache
-for all sessions. Work that takes seconds has its own thread, so that other pages need not wait; it can be stopped.
+Pictures are drawn by an :class:`Artist`: a thread with a Figure of its own, because figures must not be shared. The
+thread lives on, because matplotlib's font cache belongs to it. Views are immutable, and kept in one bounded cache for
+all sessions. Work that takes seconds has its own thread, so that other pages need not wait; it can be stopped.
 """
 
 from __future__ import annotations

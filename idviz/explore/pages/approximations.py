@@ -148,8 +148,8 @@ EXPLORABLE = Explorable(
     question="What goes wrong when the memory is kept by an approximate step?",
     prose=(
         "The LegS state can be kept exactly. Many programs step its differential equation instead: bilinear, backward "
-        "Euler or Euler, from a state of zeros. Here the exact state is drawn solid and the approximation dashed. The "
-        "first samples are where they part; η, the state of the constant 1, should be 1, 0, 0, … and is not; and only "
+        "Euler or Euler, from a state of zeros. Here the exact state is drawn solid and the approximation dashed. They "
+        "part in the first samples; η, the state of the constant 1, should be 1, 0, 0, … and is not; and only "
         "LegS forgets how fast its signal was played: a time-invariant system (S4D-Lin here) does not."
     ),
     controls=(
@@ -169,8 +169,8 @@ EXPLORABLE = Explorable(
     compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
         TryThis("Euler blows up", {"signal": "constant", "order": 32, "method": "euler", "instant": 22},
-                "200 ones, and Euler's state passes 1e20 near sample 22, back at 1, 0, 0, … by sample 50. The exact "
-                "state is 1, 0, 0, … throughout. A check at the end only would have seen nothing."),
+                "On 200 ones Euler's state passes 1e20 near sample 22 and is back at 1, 0, 0, … by sample 50. The "
+                "exact state is 1, 0, 0, … throughout. A check at the end alone would have seen nothing."),
         TryThis("η is not e₀", {"view": "eta", "method": "bilinear", "order": 16, "instant": 10},
                 "After ten samples the bilinear η has weight on every basis function: the denominator of the ratio "
                 "readout is then no plain mean, which is why η is tracked."),

@@ -95,7 +95,7 @@ EXPLORABLE = Explorable(
     try_this=(
         TryThis("Add up a signal, shape by shape", {"signal": "steps", "order": 24, "degree": 6, "cells": 24},
                 "Play the degree from 0: each shape bends the green line towards the steps, and the error never "
-                "rises. The corners come last and never quite."),
+                "rises. The corners come last, and never fully."),
         TryThis("One coefficient, wrong on purpose", {"signal": "steps", "order": 12, "degree": 6, "amount": -1.0},
                 "With the sign of c₆ turned, the green line leaves the steps. Move “Times c_m” through 1: the error is "
                 "least there, and only there, whatever the other coefficients are."),

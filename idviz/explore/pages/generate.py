@@ -117,8 +117,8 @@ EXPLORABLE = Explorable(
         Slider(name="temperature", label="Temperature", minimum=0.0, maximum=2.0, default=0.8, step=0.1,
                help="0 takes the likeliest token every time; 1 draws from the model's own probabilities; 2 is wild."),
         Slider(name="seed", label="Seed", minimum=0, maximum=99, default=0,
-               help="Of the dice. Another seed, another text; at temperature 0 it makes no difference.",
-               disabled=lambda values: "temperature 0 throws no dice" if values["temperature"] == 0 else None),
+               help="For the random draws: another seed gives another text, except at temperature 0.",
+               disabled=lambda values: "at temperature 0 nothing is random" if values["temperature"] == 0 else None),
         Slider(name="length", label="New tokens", main=False, minimum=1, maximum=MOST_NEW, default=80, unit="tokens",
                help="How many tokens the model makes in all."),
         Slider(name="token", label="Made so far", minimum=0, maximum=MOST_NEW, default=40, unit="tokens",
@@ -126,7 +126,7 @@ EXPLORABLE = Explorable(
     ),
     compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis("No dice", {"temperature": 0.0, "token": 60},
+        TryThis("Nothing random", {"temperature": 0.0, "token": 60},
                 "At temperature 0 every token is the likeliest one, so that all seeds give the same text, and small "
                 "models often go round in circles. Step through: the orange bar is always the first."),
         TryThis("Too hot", {"temperature": 2.0, "token": 60},

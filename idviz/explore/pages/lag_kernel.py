@@ -71,7 +71,7 @@ EXPLORABLE = Explorable(
     prose=(
         "Unroll the layer's state, and every output is a sum over pairs of past tokens: a key τ back, matched with the "
         "query, and a value τ′ back. G(τ, τ′) is the weight of that value for that match. If G were the identity, each "
-        "key would bring back its own value: linear attention, exactly. M modes only give a blur of it, of rank 2M, "
+        "key would bring back its own value: linear attention, exactly. M modes give only a blur of it, of rank 2M, "
         "which also fades with the lag; so a match brings back its neighbours' values too."
     ),
     controls=(

@@ -122,7 +122,7 @@ def tokens(result: QueryResult) -> tuple[TokenView, TokenView]:
 
 # -- the page ---------------------------------------------------------------------------------------------------------
 def _length(values: Values) -> int:
-    """Tokens that there are."""
+    """How many tokens there are to read."""
     if values["source"] == "needle":
         return values["needle_length"]
     return len(text_tokens(values["text"], values["source"]))
@@ -151,7 +151,7 @@ EXPLORABLE = Explorable(
                   help=f"Up to {MAX_TOKENS} characters or words. It stays on this machine.",
                   disabled=only_where("source", "characters", "words", reason="the needle has no text")),
         Choice(name="features", label="Feature map", options=FEATURES,
-               help="How keys and queries become features ξ (E2). Softmax itself: only the order compresses."),
+               help="How keys and queries become features ξ (E2). With softmax itself, only the order compresses."),
         order_slider(128, 16, "Basis functions that stand for the past.", unit="numbers a channel"),
         Slider(name="needle_length", label="Haystack", main=False, minimum=2, maximum=MAX_TOKENS, default=200,
                unit="tokens", help="Tokens in the synthetic text.", disabled=_ONLY_NEEDLE),
@@ -167,7 +167,7 @@ EXPLORABLE = Explorable(
         Slider(name="n_features", label="Random features", main=False, minimum=2, maximum=256, default=64, step=2,
                unit="features", help="How many are drawn.", disabled=_ONLY_DRAWN),
         Slider(name="seed", label="Seed", main=False, minimum=0, maximum=99, default=0,
-               help="Of random features and of the haystack.",
+               help="For the random features and the haystack.",
                disabled=lambda values: None if values["source"] == "needle" else _ONLY_DRAWN(values)),
     ),
     compute=compute, draw=draw, describe=describe, formula=formula, table=table,

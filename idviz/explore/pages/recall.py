@@ -97,7 +97,7 @@ def _prose(saved: RecallScores | None) -> str:
         "A made-up text of pairs, key and value, then every key once more: which value went with it? Nothing but the "
         "text itself can tell, so a right answer is recall. A part of all bindings is held out: in training these keys "
         "and values occur, but never together. Dotted, guessing among all values; dashed, guessing among the values in "
-        "the sequence, which is what a model reaches that remembers them without knowing whose they are. A state of "
+        "the sequence: the level of a model that remembers the values, but not which key each belongs to. A state of "
         f"fixed size must break somewhere; the paper says so too ({paper.RECALL[0][0].lower()}: {paper.RECALL[0][1]}; "
         f"{paper.NAME}, its own models)."
     )

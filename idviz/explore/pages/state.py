@@ -160,7 +160,7 @@ def _alone(values: Values) -> str | None:
 def _of_the_other(part: str, most: int) -> Choice:
     options = ((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1)))
     return Choice(name=f"beside_{part}", label=f"{capital(part)} of the other", main=False, options=options,
-                  help="Of the model beside it.", disabled=_alone)  # fmt: skip
+                  help=f"The {part} of the model beside it.", disabled=_alone)  # fmt: skip
 
 
 _S4D = next((name for name, _ in _others() if name.startswith("s4d")), NOTHING)
