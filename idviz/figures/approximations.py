@@ -155,8 +155,7 @@ def _distances(axes: Axes, seen: int, look: Look, *series: tuple[np.ndarray, dic
         left = peak > 0.6 * len(values)
         axes.annotate(f"{number(values[peak], 2)} at {peak + 1}", (peak + 1, values[peak]), color=APPROXIMATION,
                       fontsize=FONT_SIZE, xytext=(-9 if left else 9, 3), textcoords="offset points",
-                      ha="right" if left else "left", va="bottom",
-                      bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+                      ha="right" if left else "left", va="bottom", bbox=look.ground(0.5))  # fmt: skip
 
 
 def _eta(axes: Axes, result: Normaliser, look: Look) -> None:

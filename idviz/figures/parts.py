@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.style import APPROXIMATION, FONT_SIZE, Look
+from idviz.figures.style import APPROXIMATION, FONT_SIZE, QUERY, Look
 from idviz.words import number
 
 LETTER = 0.084  # inches: about the width of a letter of DejaVu Sans at 10 points
@@ -43,7 +43,12 @@ def height_inches(axes: Axes) -> float:
 def note(axes: Axes, text: str, look: Look, pad: float = 1.0) -> None:
     """Words about the approximation in the panel's upper right corner, on a ground that hides what lies below."""
     axes.text(0.98, 0.97, text, transform=axes.transAxes, color=APPROXIMATION, fontsize=FONT_SIZE, ha="right", va="top",
-              bbox={"facecolor": look.paper, "edgecolor": "none", "pad": pad}, zorder=4)  # fmt: skip
+              bbox=look.ground(pad), zorder=4)  # fmt: skip
+
+
+def query_mark(axes: Axes, position: float, look: Look) -> None:
+    """A triangle on the time axis, at the token that asks."""
+    axes.plot([position], [0], marker="^", markersize=8, color=QUERY, markeredgecolor=look.ink, clip_on=False, zorder=5)
 
 
 def whole_ticks(axis: Axis, most: int) -> None:

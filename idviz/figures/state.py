@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from idviz.figures.parts import height_inches, legend, whole_ticks
+from idviz.figures.parts import height_inches, legend, query_mark, whole_ticks
 from idviz.figures.style import FONT_SIZE, INTERDOMAIN, KEYS, QUERY, S4D, SOFTMAX, VALUES, Look
 from idviz.figures.trained import mixer_colour
 from idviz.numbers.state import Head, StateResult, cumulative
@@ -56,7 +56,7 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
     low, high = min(float(row.min()), 0.0), max(float(row.max()), 0.0)
     pad = 0.08 * (high - low) or 1.0
     axes.set_ylim(low - pad * (low < 0), high + pad)
-    axes.plot([result.n], [0], marker="^", markersize=8, color=QUERY, markeredgecolor=look.ink, clip_on=False, zorder=5)
+    query_mark(axes, result.n, look)
     axes.set_xlim(0.5, len(result.tokens) + 0.5)
     whole_ticks(axes.xaxis, 5)
     axes.yaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
@@ -83,8 +83,7 @@ def _near(axes: Axes, result: StateResult, look: Look) -> None:
         axes.axvline(result.memory, color=look.ink, linewidth=1.1, linestyle=(0, (1, 2)))
         right = result.memory > most**0.5
         axes.text(result.memory, 3, "memory " if right else " memory", color=look.ink, fontsize=FONT_SIZE,
-                  ha="right" if right else "left", va="bottom",
-                  bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+                  ha="right" if right else "left", va="bottom", bbox=look.ground(0.5))  # fmt: skip
 
 
 def _modes(axes: Axes, result: StateResult, look: Look) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -125,6 +126,10 @@ class Look:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)
         return axes
+
+    def ground(self, pad: float) -> dict[str, Any]:
+        """For a text's ``bbox``: paper that hides what lies below, ``pad`` points wider than the text."""
+        return {"facecolor": self.paper, "edgecolor": "none", "pad": pad}
 
     def title(self, axes: Axes, text: str, colour: str | None = None) -> Text:
         """The axes' title, bold and at the left, in ink or another ``colour``."""
