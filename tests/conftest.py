@@ -1,4 +1,4 @@
-"""Shared by all tests: the golden values, and hypothesis profiles that are deterministic."""
+"""Shared by all tests: the golden values, small trained runs, and hypothesis profiles that are deterministic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from hypothesis import settings
 
 from tests.helpers.golden import GOLDEN
+
+pytest_plugins = ["tests.helpers.runs"]
 
 settings.register_profile("idviz", derandomize=True, deadline=None, max_examples=40, print_blob=True)
 settings.load_profile("idviz")

@@ -155,10 +155,7 @@ def against_softmax(where: Where) -> Iterator[Row]:
     """Softmax attention against chunked, forward, at T = 8192; and the length from which chunked is the faster one."""
 
     def contest(T: int, repeats: int):
-        return {
-            "chunked": (forward_only(chunked, T, where), 3),
-            "softmax": (forward_only(softmax, T, where), repeats),
-        }
+        return {"chunked": (forward_only(chunked, T, where), 3), "softmax": (forward_only(softmax, T, where), repeats)}
 
     crossing = None
     for T in (64, 128, 256, 512, 1024, 2048, 4096):

@@ -63,11 +63,7 @@ def seconds(call: Callable[[], object], repeats: int) -> float:
 def machine() -> dict[str, object]:
     """What the numbers were measured on: no host name, no path."""
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=Path(__file__).parent
     ).stdout.strip()
     return {
         "idviz": idviz.__version__,

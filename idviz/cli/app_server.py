@@ -27,14 +27,8 @@ SERVER_FLAGS = (
 def command(port: int | None = None) -> list[str]:
     """The command line, for ``port`` or for one of Streamlit's own choice (8501 or above).
 
-    Raises
-    ------
-    ValueError
-        The port is not a whole number from 1 to 65535.
-    NotInstalled
-        Streamlit is missing.
-    FileNotFoundError
-        The app's files are missing.
+    Raises ``ValueError`` for a port that is not a whole number from 1 to 65535; ``NotInstalled`` where Streamlit is
+    missing, ``FileNotFoundError`` where the app's files are.
     """
     if find_spec("streamlit") is None:
         raise NotInstalled(sentence("`idviz app`", "streamlit"))

@@ -48,12 +48,8 @@ def command(
     """The command line. Without a ``port``, Jupyter takes the first free one from 8888 on; without a ``token`` it makes
     one. ``browser`` opens a window.
 
-    Raises
-    ------
-    ValueError
-        The port is not a whole number from 1 to 65535, or as :func:`notebooks_folder` does.
-    NotInstalled
-        JupyterLab or ipywidgets is missing.
+    Raises ``ValueError`` for a port that is not a whole number from 1 to 65535, and as :func:`notebooks_folder` does;
+    ``NotInstalled`` where JupyterLab or ipywidgets is missing.
     """
     chosen = [] if port is None else [f"--ServerApp.port={checked_port(port)}", "--ServerApp.port_retries=0"]
     for package in ("jupyterlab", "ipywidgets"):

@@ -12,7 +12,7 @@ LARGEST_FEATURE = 1e75  # of keys, queries, features and values, so that product
 METHODS = ("exact", "bilinear", "backward_euler", "euler")
 
 
-def whole_number(name: str, value, low: int, high: int | None = None) -> int:
+def whole_number(name: str, value, low: int = 1, high: int | None = None) -> int:
     """``value`` as an int in [low, high]; 16.0 and NumPy integers pass, 1.5, True and "16" do not."""
     allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
     refusal = f"{name} must be a whole number {allowed}, not {value!r}"

@@ -3,12 +3,13 @@
 - Text: ``corpus`` (plays, files, what is held out), ``streaming`` (text larger than memory), ``Tokenizer``
 - Training: ``TrainingConfig`` and ``load_config``, ``train`` and ``resume``; ``checkpoint`` and ``runs`` hold the files
 - Trained models: ``load_model``, ``bundled_models``, ``add_model``, ``card``
-- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; ``Unigram`` as a yardstick
+- Perplexity: ``score``, ``length_curve``, ``measure_lengths``, ``in_units``; as yardsticks ``Unigram``, and for facts
+  ``Ideal``
 - Evaluation: ``held_out``, ``own_text``, ``evaluate``, ``needles``, ``measure_cost``
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
 - A look inside: ``pieces``, ``probing``
-- Results of all these as JSON: ``results``
+- Results of all these: ``results`` as JSON, ``typed_result`` and ``studies`` as objects with their statistics
 
 Each is imported, and PyTorch with it, when it is first used.
 
@@ -21,8 +22,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
-        "bundling cards checkpoint config corpus cost evaluation files lengths models optimiser perplexity probing "
-        "recall recall_study results runs scoring streaming study tokenizer training unigram units validation"
+        "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity "
+        "probing recall recall_study results runs scoring streaming studies study tokenizer training unigram units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],
@@ -30,6 +31,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "config": ["StreamOptions", "TrainingConfig", "load_config"],
         "cost": ["measure_cost"],
         "evaluation": ["Text", "evaluate", "held_out", "needles", "own_text"],
+        "ideal": ["Ideal"],
         "lengths": ["measure_lengths"],
         "models": ["TrainedModel", "bundled_models", "load_model"],
         "perplexity": ["LengthCurve", "Score", "length_curve", "score"],
@@ -37,6 +39,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "recall": ["NeedleTask", "RecallTask", "recall_accuracy", "recall_loss"],
         "recall_study": ["RecallTraining", "load_recall_study"],
         "scoring": ["score_run"],
+        "studies": ["typed_result"],
         "study": ["load_study"],
         "tokenizer": ["Tokenizer"],
         "training": ["NotFinite", "resume", "train"],

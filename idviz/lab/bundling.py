@@ -8,37 +8,21 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from idviz.lab import cards, models, runs, scoring
+from idviz.lab import cards, models, scoring
 from idviz.lab.files import write_text
 
 SCORES = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
 
 
 def add_model(run: str | Path, name: str, folder: str | Path | None = None) -> tuple[Path, float]:
-    """Score a finished run and bundle it with its card.
+    """Score a finished run and bundle it with its card in ``folder``, or among the models that idviz carries.
 
-    Parameters
-    ----------
-    run : path
-        A run's folder.
-    name : str
-        Name of the bundle.
-    folder : path, optional
-        Where the bundle goes; without it, among those that idviz carries.
-
-    Returns
-    -------
-    (Path, float)
-        The bundle, and the loss on the held-out text in nats per token.
-
-    Raises
-    ------
-    ValueError
-        A name that is no name or is taken, a run that is not finished, a text that has changed since.
+    Returns the bundle, and the loss on the held-out text in nats per token. Raises ``ValueError`` for a name that is no
+    name or is taken, a run that is not finished, and a text that has changed since.
     """
     run, folder = Path(run), models.FOLDER if folder is None else folder
     new_folder(name, folder)
-    if not (run / runs.CONFIG).is_file() or not scoring.finished(run):
+    if not scoring.finished(run):
         raise ValueError(f"folder {str(run)!r} holds no finished run")
     row = scoring.score_run(run)
     path = bundle(run, name, folder, **{key: row[key] for key in SCORES if key in row})
@@ -49,19 +33,8 @@ def add_model(run: str | Path, name: str, folder: str | Path | None = None) -> t
 def bundle(run: str | Path, name: str, folder: str | Path, **measured) -> Path:
     """Make a folder of a finished run that :func:`models.load_model` reads: weights, tokenizer, model.json.
 
-    Parameters
-    ----------
-    run : path
-        A run's folder.
-    name : str
-        Name of the new folder under ``folder``.
-    **measured
-        Further entries of model.json: the loss on held-out text …
-
-    Raises
-    ------
-    ValueError
-        No run there, or a folder of that name already.
+    ``measured`` are further entries of model.json, such as the loss on held-out text. Raises ``ValueError`` where no
+    run is there, or a folder of that name already.
     """
     path, model = new_folder(name, folder), models.load_model(run, device="cpu")
     path.mkdir(parents=True)

@@ -9,6 +9,7 @@ from idviz.lab.config import TrainingConfig
 from idviz.lab.files import write_text
 from idviz.learned import DecoderConfig
 from idviz.learned.presets import meta
+from idviz.words import count
 
 CARD = "README.md"
 KINDS = {
@@ -17,6 +18,11 @@ KINDS = {
     "s4d": "an S4D recurrence: a state of fixed size that no query reads",
     "softmax": "softmax attention with rotary position embeddings: every key and value is kept",
     "linear": "linear attention: the keys' and values' outer products are summed in a state of fixed size",
+}
+UNITS = {
+    "perplexity_per_token": "Perplexity: {:.2f} per token",
+    "perplexity_per_word": "Perplexity: {:,.0f} per word",
+    "bits_per_byte": "{:.3f} bits per byte",
 }
 
 
@@ -71,18 +77,13 @@ def _scores(about: dict, settings: TrainingConfig) -> str:
     low, high = about.get("interval") or (None, None)
     interval = f" (95 % over windows: {low:.3f} to {high:.3f})" if low is not None else ""
     lines = [f"- Loss: {about['loss']:.3f} nats per token{interval}"]
-    if "perplexity_per_token" in about:
-        lines.append(f"- Perplexity: {about['perplexity_per_token']:.2f} per token")
-    if "perplexity_per_word" in about:
-        lines.append(f"- Perplexity: {about['perplexity_per_word']:,.0f} per word")
-    if "bits_per_byte" in about:
-        lines.append(f"- {about['bits_per_byte']:.3f} bits per byte")
+    lines += [f"- {words.format(about[unit])}" for unit, words in UNITS.items() if unit in about]
     each = f"Each of {about['targets']:,} held-out tokens" if "targets" in about else "Each held-out token"
     return "\n".join([f"{each} once, in windows of {settings.tokens}:", *lines])
 
 
 def _training(about: dict, settings: TrainingConfig) -> str:
-    threads = f", {about['threads']} thread{'s' if about['threads'] != 1 else ''}" if about.get("threads") else ""
+    threads = f", {count(about['threads'], 'thread')}" if about.get("threads") else ""
     versions = ", ".join(f"{package} {number}" for package, number in about.get("versions", {}).items())
     seen = f"{about['step']:,} steps: {about['tokens_seen']:,} tokens seen"
     train, held = _count(about, "training_tokens", "tokens to train on"), _count(about, "validation_tokens", "held out")

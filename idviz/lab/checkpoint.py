@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from idviz.lab.files import flush
+from idviz.lab.files import flush, reading
 from idviz.learned import Decoder, DecoderConfig
 
 WEIGHTS, STATE, ABOUT = "model.safetensors", "state.pt", "checkpoint.json"
@@ -37,18 +37,18 @@ class Checkpoint:
     weights: dict[str, Tensor]
     state: dict
 
+    def model(self) -> Decoder:
+        """The decoder with these weights, on the CPU."""
+        model = Decoder(self.decoder)
+        load_weights(model, self.weights, f"weights {str(self.path / WEIGHTS)!r}")
+        return model
+
 
 def save(folder: Path, *, model: nn.Module, state: dict, step: int, tokens_seen: int) -> Path:
-    """Write ``folder/step-…`` whole, then remove the ones before it.
+    """Write ``folder/step-…`` whole, then remove the ones before it; ``folder`` is made if missing.
 
-    Parameters
-    ----------
-    folder : Path
-        A run's ``checkpoints``; made if missing.
-    model : Decoder
-        It may be compiled or wrapped; the prefixes of its parameters' names are taken off.
-    state : dict
-        Tensors, numbers, text, lists and dicts of them: the states of the optimiser and of the random generators.
+    The decoder may be compiled or wrapped. ``state`` holds tensors, numbers, text, and lists and dicts of them: the
+    states of the optimiser and of the random generators.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08d}"
@@ -85,22 +85,15 @@ def latest(folder: Path) -> Path | None:
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint to the CPU.
 
-    Raises
-    ------
-    ValueError
-        It is missing, cut short or not a checkpoint; the file is named. No other checkpoint is taken instead.
+    Raises ``ValueError``, naming the file, where it is missing, cut short or no checkpoint; never takes another.
     """
     path = Path(path)
     if not path.is_dir():
         raise ValueError(f"checkpoint {str(path)!r} does not exist")
-    try:
+    with reading("checkpoint file", path / ABOUT):
         about = json.loads((path / ABOUT).read_bytes())
         step, seen, sizes = about["step"], about["tokens_seen"], about["bytes"]
         config, version = DecoderConfig(**about["decoder"]), about["format"]
-    except OSError as error:
-        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"checkpoint file {str(path / ABOUT)!r} is damaged: {error!r}") from None
     if version != _FORMAT:
         raise ValueError(f"checkpoint {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
     for name in (WEIGHTS, STATE):
@@ -150,10 +143,7 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], source: object = 
 
 def decoder(path: str | Path, device="cpu") -> Decoder:
     """The trained decoder of a checkpoint, ready to evaluate."""
-    saved = read_checkpoint(path)
-    model = Decoder(saved.decoder)
-    load_weights(model, saved.weights, f"weights {str(saved.path / WEIGHTS)!r}")
-    return model.to(device).eval()
+    return read_checkpoint(path).model().to(device).eval()
 
 
 def bare(name: str) -> str:

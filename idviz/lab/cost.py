@@ -47,15 +47,8 @@ def measure_cost(
     progress : callable, optional
         Called with the measurements done and in all.
 
-    Returns
-    -------
-    dict
-        For JSON: the file that ``idviz cost`` writes, without how it was measured.
-
-    Raises
-    ------
-    ValueError
-        A number out of range.
+    Returns the dict that ``idviz cost`` writes as JSON, without how it was measured. Raises ``ValueError`` for a number
+    out of range.
     """
     positions = sorted({whole_number("position", p) for p in positions})
     numbers = {"batch": batch, "tokens": tokens, "steps": steps, "repeats": repeats}

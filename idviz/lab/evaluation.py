@@ -21,13 +21,9 @@ DEPTHS = (0.1, 0.5, 0.9)  # places of the needle: 0 is first, 1 right before the
 
 @dataclass(frozen=True)
 class Text:
-    """Text to score: documents one after another, and the documents of the same corpus that were trained on.
+    """Text to score: ``documents`` one after another, and those of the same corpus that were trained on.
 
-    Attributes
-    ----------
-    name : str
-        "plays", a file's or a folder's name.
-    documents, training : tuple of Document
+    The ``name`` is "plays", a file's or a folder's.
     """
 
     name: str
@@ -60,10 +56,7 @@ def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
 
     Nothing checks whether a model has seen a file, or has the plays from elsewhere.
 
-    Raises
-    ------
-    ValueError
-        Bad text (see :mod:`idviz.lab.corpus`), or models with other plays held out.
+    Raises ``ValueError`` for bad text (see :mod:`idviz.lab.corpus`), and for models with other plays held out.
     """
     documents = corpus.documents(source)
     if source != PLAYS:
@@ -80,23 +73,10 @@ def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
 def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, progress: Progress | None = None) -> dict:
     """Score every target of a text once, in windows as long as in training: loss with interval, all units, by position.
 
-    Parameters
-    ----------
-    model, text
-    window : int, optional
-        Tokens in a window; by default as in training, or as many as the text has.
-    progress : callable, optional
-        Called with the tokens read so far and in all.
-
-    Returns
-    -------
-    dict
-        For JSON. ``interval`` and ``by_position`` are None where the text has fewer than two windows.
-
-    Raises
-    ------
-    ValueError
-        A window longer than the text; a loss that is not finite.
+    ``window`` counts tokens, by default as in training, or as many as the text has; ``progress`` is called with the
+    tokens read so far and in all. In the dict, which is for JSON, ``interval`` and ``by_position`` are None where the
+    text has fewer than two windows. Raises ``ValueError`` for a window longer than the text, and for a loss that is not
+    finite.
     """
     tokens = text.tokens(model.tokenizer)
     window = min(model.trained_at, len(tokens) - 1) if window is None else window
@@ -141,10 +121,7 @@ def needles(
 
     By default the contexts are half, one, two and four times the one in training, where the text is long enough.
 
-    Raises
-    ------
-    ValueError
-        A context too short for needle and question, or longer than the text.
+    Raises ``ValueError`` for a context too short for needle and question, or longer than the text.
     """
     tokens, at = text.tokens(model.tokenizer), model.trained_at
     if contexts is None:

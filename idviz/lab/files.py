@@ -1,8 +1,10 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and plain words where they are not."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -12,6 +14,17 @@ def write_text(path: Path, text: str) -> None:
     unfinished.write_text(text, "utf-8")
     flush(unfinished)
     unfinished.replace(path)
+
+
+@contextmanager
+def reading(what: str, file: Path) -> Iterator[None]:
+    """Say in a ``ValueError`` what a file is, and that it is missing or damaged."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{what} {str(file)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{what} {str(file)!r} is damaged: {error!r}") from None
 
 
 def flush(path: Path) -> None:

@@ -14,13 +14,7 @@ from idviz.samples.ideal_reader import IdealReader
 
 
 class Ideal(nn.Module):
-    """The exact log p(next token | the tokens read), for facts; ``forward`` is called as the Decoder's is.
-
-    Parameters
-    ----------
-    task : FactsTask
-        How the documents are made.
-    """
+    """The exact log p(next token | the tokens read), for the documents of ``task``; called as the Decoder is."""
 
     def __init__(self, task: FactsTask):
         super().__init__()
@@ -37,10 +31,7 @@ class Ideal(nn.Module):
         The state is a tuple of readers, one a row. Without a state, reading begins at the first token, which may stand
         anywhere in a document.
 
-        Raises
-        ------
-        ValueError
-            Tokens outside the vocabulary, or in an order that no document of facts has.
+        Raises ``ValueError`` for tokens outside the vocabulary, or in an order that no document of facts has.
         """
         check_vocabulary(tokens, self.vocabulary)
         batch, length = tokens.shape

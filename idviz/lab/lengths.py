@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from idviz import learned
+from idviz.arrays import read_only
 from idviz.lab import perplexity
 from idviz.lab.evaluation import Text, own_text
 from idviz.lab.models import TrainedModel
@@ -187,8 +188,7 @@ def _read(file: Path) -> LengthCurve:
             targets, losses = arrays["targets"], arrays["losses"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{str(file)!r} is damaged ({error}); delete it, and it is measured again") from None
-    losses.flags.writeable = False
-    return LengthCurve(tuple(contexts.tolist()), targets, losses, int(tokens), int(seed))
+    return LengthCurve(tuple(contexts.tolist()), targets, read_only(losses), int(tokens), int(seed))
 
 
 def _write(curve: LengthCurve, file: Path) -> None:

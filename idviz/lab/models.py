@@ -10,6 +10,7 @@ from pathlib import Path
 from idviz.folders import PRETRAINED
 from idviz.lab import checkpoint, corpus, runs
 from idviz.lab.config import TrainingConfig, load_config
+from idviz.lab.files import reading
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 from idviz.learned.presets import meta
@@ -21,16 +22,9 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A decoder with trained weights, ready to evaluate, its tokenizer, and how it came about.
+    """A decoder with trained weights, ready to evaluate and without gradients, its tokenizer, and how it came about.
 
-    Attributes
-    ----------
-    name : str
-    decoder : Decoder
-        Its parameters take no gradients.
-    tokenizer : Tokenizer
-    about : dict
-        Decoder, training configuration, seed, commit, versions, tokens seen, loss on held-out text.
+    ``about`` holds decoder, training configuration, seed, commit, versions, tokens seen, loss on held-out text.
     """
 
     name: str
@@ -80,19 +74,10 @@ def bundled_models() -> list[BundledModel]:
 
 
 def load_model(name: str | Path, *, device="auto") -> TrainedModel:
-    """A trained model: one that idviz carries by its name, or a folder: a run's, a checkpoint's, or a bundle.
+    """A trained model on a device ("auto", "cpu" or "cuda").
 
-    Parameters
-    ----------
-    name : str or Path
-        "interdomain-tiny" and its like (see :func:`names`), or a path.
-    device : str
-        "auto", "cpu" or "cuda".
-
-    Raises
-    ------
-    ValueError
-        Nothing of that name; a file that is missing, damaged, or does not fit.
+    It is one that idviz carries, by its name (see :func:`names`), or a folder: a run's, a checkpoint's, or a bundle.
+    Raises ``ValueError`` where nothing has that name, and for a file that is missing, damaged, or does not fit.
     """
     device = pick_device(device)
     path = FOLDER / str(name)
@@ -111,22 +96,15 @@ def load_model(name: str | Path, *, device="auto") -> TrainedModel:
 def read_about(path: str | Path) -> dict:
     """The contents of a bundle's model.json.
 
-    Raises
-    ------
-    ValueError
-        The file is missing, damaged, or of another format.
+    Raises ``ValueError`` where the file is missing, damaged, or of another format.
     """
     file = Path(path) / ABOUT
-    try:
+    with reading("model file", file):
         about = json.loads(file.read_text("utf-8"))
         version = about["format"]
         DecoderConfig(**about["decoder"])
         about["training"]["tokens"]
         TrainingConfig(**about["training"])
-    except OSError as error:
-        raise ValueError(f"model file {str(file)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"model file {str(file)!r} is damaged: {error!r}") from None
     if version != _FORMAT:
         raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
     return about
@@ -147,8 +125,6 @@ def _from_run(path: Path, device) -> TrainedModel:
     if newest is None:
         raise ValueError(f"folder {str(path)!r} holds a run without a checkpoint yet")
     settings, saved = load_config(run / runs.CONFIG), checkpoint.read_checkpoint(newest)
-    model = Decoder(saved.decoder)
-    checkpoint.load_weights(model, saved.weights, f"weights {str(newest / checkpoint.WEIGHTS)!r}")
     try:
         began = json.loads((run / runs.RUN).read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -162,7 +138,7 @@ def _from_run(path: Path, device) -> TrainedModel:
         "tokens_seen": saved.tokens_seen,
         **{name: began.get(name) for name in kept},
     }
-    return _ready(run.name, model, Tokenizer.load(run / runs.TOKENIZER), about, device)
+    return _ready(run.name, saved.model(), Tokenizer.load(run / runs.TOKENIZER), about, device)
 
 
 def _without_folders(settings: TrainingConfig) -> dict:

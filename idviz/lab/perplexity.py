@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from idviz.arrays import read_only
 from idviz.lab.units import bootstrap, perplexity
 from idviz.learned.checks import as_tokens, seed_of, whole_number
 from idviz.learned.decoder import check_vocabulary
-
-__all__ = ["LengthCurve", "Score", "length_curve", "score"]
 
 PIECE = 1024  # tokens of a long window that are read at once, so that memory stays flat
 Progress = Callable[[int, int], None]  # called with the work done so far and in all: here, tokens read
@@ -75,11 +74,6 @@ class Score:
             raise ValueError(f"loss by position needs at least 2 full windows of {self.window} targets, not {full}")
         places = self.losses[: full * self.window].reshape(full, self.window)
         return places.mean(0), places.std(0, ddof=1) / math.sqrt(full)
-
-    def to_dict(self) -> dict:
-        """Loss, perplexity, and how they were measured, for JSON."""
-        names = ("loss", "perplexity", "nats", "targets", "windows", "window")
-        return {"unit": "nats per token", **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,5 +281,4 @@ def _finite(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
     if not np.isfinite(losses).all():
         bad = int(np.argmin(np.isfinite(losses)))
         raise ValueError(f"the model's loss is {losses[bad]} at token {where[bad]} of the text; it must be finite")
-    losses.flags.writeable = False
-    return losses
+    return read_only(losses)

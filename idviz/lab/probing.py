@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from idviz.arrays import read_only
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer, s4d_kernel
-from idviz.learned.capturing import Capture, capture
+from idviz.learned.capturing import Capture, capture, in_double
 from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.generate import PIECE, generate, pick
 from idviz.learned.tracing import trace_captured, with_core
@@ -88,10 +89,8 @@ class StateProbe(Reading):
 def probe_state(decoder: Decoder, tokens, layer: int) -> StateProbe:
     """A layer's Interdomain core at every position and head, from one run of the decoder up to it.
 
-    Raises
-    ------
-    ValueError
-        Not one sequence of tokens, a layer that is not there or has no Interdomain core, or a text that is too long.
+    Raises ``ValueError`` for anything but one sequence of tokens, a layer that is not there or has no Interdomain core,
+    and a text that is too long.
     """
     return _probed(capture(decoder, _one_sequence(tokens), layer))
 
@@ -99,7 +98,7 @@ def probe_state(decoder: Decoder, tokens, layer: int) -> StateProbe:
 def _probed(seen: Capture) -> StateProbe:
     mixer = with_core(seen.layer, seen.mixer)
     core = mixer.core()
-    a_bar, b_bar, w = (_numpy(part) for part in (core.a_bar, core.b_bar, core.w))
+    a_bar, b_bar, w = (in_double(part) for part in (core.a_bar, core.b_bar, core.w))
     T = seen.v.shape[1]
     together = max(1, _AT_ONCE // (32 * T * mixer.modes * mixer.d_head))  # heads whose states are held at a time
     parts = []
@@ -112,15 +111,15 @@ def _probed(seen: Capture) -> StateProbe:
     weights, output, u, gamma, s, waves = (np.concatenate(part) for part in zip(*parts, strict=True))
     return StateProbe(
         mixer="interdomain",
-        weights=_read_only(weights),
+        weights=read_only(weights),
         channels=None,
-        error=_difference(output, _numpy(seen.output)),
-        u=_read_only(u),
-        gamma=_read_only(gamma),
-        s=_read_only(s),
-        waves=_read_only(waves),
-        a_bar=_read_only(a_bar),
-        memory=_read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
+        error=_difference(output, in_double(seen.output)),
+        u=read_only(u),
+        gamma=read_only(gamma),
+        s=read_only(s),
+        waves=read_only(waves),
+        a_bar=read_only(a_bar),
+        memory=read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
     )
 
 
@@ -129,10 +128,7 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
 
     Softmax: softmax_j(q_tᵀk_j/√d) with RoPE (E1); linear attention: c_h ξ(q_t)ᵀξ(k_j); S4D: its kernels by lag (E15).
 
-    Raises
-    ------
-    ValueError
-        As :func:`probe_state`.
+    Raises ``ValueError`` as :func:`probe_state` does.
     """
     seen = capture(decoder, _one_sequence(tokens), layer)
     mixer, v = seen.mixer, seen.v.double()
@@ -156,9 +152,9 @@ def read_layer(decoder: Decoder, tokens, layer: int) -> Reading:
         output = output + through.double().view(mixer.heads, 1, mixer.d_head) * v
     return Reading(
         mixer=decoder.config.mixer,
-        weights=_read_only(_numpy(weights)),
-        channels=None if channels is None else _read_only(_numpy(channels)),
-        error=_difference(_numpy(output), _numpy(seen.output)),
+        weights=read_only(in_double(weights)),
+        channels=None if channels is None else read_only(in_double(channels)),
+        error=_difference(in_double(output), in_double(seen.output)),
     )
 
 
@@ -184,11 +180,6 @@ def _one_sequence(tokens) -> Tensor:
     return ids
 
 
-def _numpy(x: Tensor) -> np.ndarray:
-    """In double precision."""
-    return x.detach().resolve_conj().cpu().to(torch.promote_types(x.dtype, torch.float64)).numpy()
-
-
 def _lengths(x: np.ndarray) -> np.ndarray:
     """‖x‖ over the last axis."""
     return np.sqrt(sum(np.einsum("...d,...d", part, part) for part in (x.real, x.imag)))
@@ -196,11 +187,6 @@ def _lengths(x: np.ndarray) -> np.ndarray:
 
 def _difference(ours: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(ours - wanted).max() / max(np.abs(wanted).max(), 1e-300))
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
 
 
 # -- a text in the making ---------------------------------------------------------------------------------------------
@@ -234,21 +220,9 @@ class Generation:
 def watch(
     decoder: Decoder, prompt, length: int, *, temperature: float = 1.0, seed: int = 0, top: int = 8
 ) -> Generation:
-    """Generate ``length`` tokens as :func:`idviz.learned.generate` does, and keep the probabilities behind each.
+    """Generate N = ``length`` tokens as :func:`idviz.learned.generate` does, and keep the probabilities behind each.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    prompt : (P,) ints
-    length, top : int
-        N and K.
-    temperature, seed
-        As in :func:`idviz.learned.generate`.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`idviz.learned.generate`.
+    ``prompt`` is (P,) ints; K = ``top`` of the likeliest tokens are kept. Raises ``ValueError`` as ``generate`` does.
     """
     length = whole_number("length", length, 0)
     top = whole_number("top", top, 1, decoder.config.vocabulary)
@@ -272,8 +246,8 @@ def watch(
         probability.append(float(own[token]))
         logits, state = decoder.step(ids.new_tensor([token]), state)
         logits = logits[0]
-    columns = [_read_only(np.array(column)) for column in zip(*rows, strict=True)]
-    return Generation(_read_only(np.array(tokens)), len(ids), _read_only(np.array(probability)), *columns)
+    columns = [read_only(np.array(column)) for column in zip(*rows, strict=True)]
+    return Generation(read_only(np.array(tokens)), len(ids), read_only(np.array(probability)), *columns)
 
 
 def _distributions(logits: Tensor, temperature: float) -> tuple[Tensor, Tensor]:

@@ -192,19 +192,8 @@ def recall_accuracy(
 ) -> Accuracy:
     """Share of right answers on fresh sequences of a split, every question counted.
 
-    Parameters
-    ----------
-    model : Decoder
-        Its vocabulary at least the task's.
-    task, split, sequences, seed
-        The questions; a seed gives the same sequences again.
-    batch : int
-        Number of sequences that go through the model at once.
-
-    Raises
-    ------
-    ValueError
-        A vocabulary that is too small, a split that does not exist, a number out of range.
+    A seed gives the same sequences again; ``batch`` of them go through the model at once. Raises ``ValueError`` for a
+    vocabulary that is too small, a split that does not exist, and a number out of range.
     """
     seed = whole_number("seed", seed, 0)
     questions = task.draw(sequences, np.random.default_rng(seed), split)

@@ -19,7 +19,7 @@ import torch
 from annotated_types import Ge, Le, MinLen
 from pydantic import Strict
 
-from idviz.lab.files import write_text
+from idviz.lab.files import reading, write_text
 from idviz.lab.optimiser import Schedule, make_optimiser
 from idviz.lab.recall import RecallTask, recall_loss, recall_table
 from idviz.lab.runs import commit
@@ -40,7 +40,7 @@ from idviz.lab.validation import (
     settings,
 )
 from idviz.learned import MIXERS, Decoder, DecoderConfig, build
-from idviz.learned.presets import meta
+from idviz.learned.presets import check_options
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
 
@@ -49,10 +49,7 @@ Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss i
 class RecallTraining:
     """How a decoder learns the task: sizes, mixer and schedule; the loss is taken at the questions alone.
 
-    Raises
-    ------
-    ValueError
-        An unknown key, a number out of range.
+    Raises ``ValueError`` for an unknown key and a number out of range.
     """
 
     mixer: Annotated[str, OneOf(MIXERS)] = "interdomain"
@@ -90,24 +87,10 @@ def learn(
 ) -> Decoder:
     """Train a decoder on fresh sequences, each batch of one of the tasks; a seed gives the same decoder again.
 
-    Parameters
-    ----------
-    settings : RecallTraining
-    tasks : list of RecallTask
-        All of one vocabulary; every step draws one of them.
-    seed : int
-        Seed of the weights and of the sequences.
-    progress : callable, optional
-        Called with the steps done and in all, and the loss in nats a label.
-    stop : callable
-        Called after every step; True ends the training there.
+    ``progress`` is called with the steps done and in all, and the loss in nats a label. Where ``stop``, called after
+    every step, gives True, training ends.
 
-    Raises
-    ------
-    ValueError
-        Tasks that differ in their vocabulary.
-    NotFinite
-        The loss is NaN or infinite.
+    Raises ``ValueError`` for tasks that differ in their vocabulary, ``NotFinite`` where the loss is NaN or infinite.
     """
     if len({task.vocabulary for task in tasks}) != 1:
         raise ValueError("tasks must be at least one, all of one vocabulary")
@@ -193,10 +176,7 @@ class RecallStudy:
 def load_recall_study(name: str | Path) -> RecallStudy:
     """A recall study from its TOML file.
 
-    Raises
-    ------
-    ValueError
-        The file is missing or no TOML; a key is unknown or missing; a value is out of range.
+    Raises ``ValueError`` for a file that is missing or no TOML, a key that is unknown or missing, a value out of range.
     """
     path = recipe(name)
     values, variants = read_toml(path, "study"), {}
@@ -210,7 +190,7 @@ def load_recall_study(name: str | Path) -> RecallStudy:
         for variant, changes in file.variants.items():
             with named(variant):
                 variants[variant] = RecallTraining(**file.training | changes)
-                meta(variants[variant].decoder(task))  # checks the mixer's options before hours of training
+                check_options(variants[variant].decoder(task))  # before hours of training
     return RecallStudy(path.stem, file.title or path.stem, file.seeds, task, trained, asked, variants)
 
 
@@ -224,10 +204,7 @@ def run(
 ) -> None:
     """Train and evaluate a share of the runs; each leaves ``folder/VARIANT-SEED.json`` and is not run twice.
 
-    Raises
-    ------
-    ValueError
-        A result of another configuration is there already.
+    Raises ``ValueError`` where a result of another configuration is there already.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -247,7 +224,7 @@ def run(
             "settings": _settings(study, variant),
             "task": _task(study),
             "parameters": model.parameter_count(),
-            "state_per_layer": model.blocks[0].mixer.state_size(max(task.length for task in study.tasks())),
+            "state_per_layer": model.state_per_layer(max(task.length for task in study.tasks())),
             "seconds": round(seconds, 1),
             "commit": commit(),
             "device": str(model.device),
@@ -277,12 +254,10 @@ def _settings(study: RecallStudy, variant: str) -> dict:
 
 def _kept(file: Path, study: RecallStudy, variant: str) -> dict:
     """A run's row from its file. ``ValueError`` where it is damaged or of another configuration."""
-    try:
+    with reading("file", file):
         row = json.loads(file.read_text("utf-8"))
         same = row["settings"] == _settings(study, variant) and row.get("task", _task(study)) == _task(study)
         asked = {(answer["pairs"], answer["distance"], answer["sequences"]) for answer in row["answers"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"file {str(file)!r} is damaged: {error!r}") from None
     wanted = {(n, d, study.asked.sequences) for n in study.asked.pairs for d in study.asked.distance}
     if not same or asked != wanted:
         raise ValueError(f"file {str(file)!r} holds a run of another configuration; name another folder")

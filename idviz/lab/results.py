@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from idviz.folders import RESULTS
-from idviz.lab.files import write_text
+from idviz.lab.files import reading, write_text
 
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
 _FORMAT = 1
@@ -20,10 +20,7 @@ _FORMAT = 1
 def read_result(name: str, folder: str | Path = RESULTS) -> dict:
     """The result ``name`` (one of ``NAMES``) from a folder.
 
-    Raises
-    ------
-    ValueError
-        An unknown name; a file that is missing or holds no result.
+    Raises ``ValueError`` for an unknown name, and a file that is missing or holds no result.
     """
     if name not in NAMES:
         raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
@@ -32,14 +29,10 @@ def read_result(name: str, folder: str | Path = RESULTS) -> dict:
 
 def load_result(file: str | Path) -> dict:
     """The result in a file. Raises ``ValueError`` where the file is missing or holds no result."""
-    try:
+    with reading("result", Path(file)):
         body = json.loads(Path(file).read_text("utf-8"))
         if body["format"] != _FORMAT:
             raise ValueError(f"format {body['format']!r}, this idviz reads {_FORMAT}")
-    except OSError as error:
-        raise ValueError(f"result {str(file)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"result {str(file)!r} is damaged: {error!r}") from None
     return body
 
 
@@ -74,10 +67,7 @@ def _without_folders(word: str) -> str:
 def write(file: str | Path, body: dict, *, made_by: str | None = None, device="cpu") -> None:
     """Write a result, with the command that made it and :func:`measured`. A write that fails leaves the old file.
 
-    Raises
-    ------
-    ValueError
-        The folder cannot be written to; a number is not finite.
+    Raises ``ValueError`` where the folder cannot be written to, and for a number that is not finite.
     """
     file = Path(file)
     content = {"format": _FORMAT, "made_by": made_by or command_line(), "measured": measured(device), **body}

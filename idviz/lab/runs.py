@@ -67,10 +67,7 @@ def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> n
 def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data | Stream:
     """Read, split and tokenize a text; the tokenizer is loaded from a file, or trained on the training part only.
 
-    Raises
-    ------
-    ValueError
-        Bad text (see :mod:`idviz.lab.corpus` and :mod:`idviz.lab.streaming`), or too little of it.
+    Raises ``ValueError`` for bad text (see :mod:`~idviz.lab.corpus` and :mod:`~idviz.lab.streaming`), or too little.
     """
     source = tokenizer or settings.tokenizer
     if corpus.is_stream(settings.text):

@@ -20,18 +20,17 @@ _FORMAT = 1  # another number where scores are computed in another way
 
 
 def finished(folder: Path) -> bool:
-    """Whether a run's checkpoint of its last step is there."""
+    """Whether a run is in the folder, with the checkpoint of its last step."""
     newest = checkpoint.latest(folder / runs.CHECKPOINTS)
-    return newest is not None and newest.name == f"step-{load_config(folder / runs.CONFIG).steps:08d}"
+    if newest is None or not (folder / runs.CONFIG).is_file():
+        return False
+    return newest.name == f"step-{load_config(folder / runs.CONFIG).steps:08d}"
 
 
 def score_run(folder: Path, *, device="cpu") -> dict:
     """One run's row: what it was, what it cost, and its score on the held-out text, windows as long as in training.
 
-    Raises
-    ------
-    ValueError
-        There is no checkpoint yet, or the text is no longer the one that the run was trained on.
+    Raises ``ValueError`` where there is no checkpoint yet, and for a text that is not the one the run was trained on.
     """
     settings, newest = load_config(folder / runs.CONFIG), checkpoint.latest(folder / runs.CHECKPOINTS)
     if newest is None:
@@ -58,7 +57,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
         "mixer": settings.mixer,
         "mixer_options": settings.to_dict()["mixer_options"],
         "parameters": model.parameter_count(),
-        "state_per_layer": model.blocks[0].mixer.state_size(settings.tokens),
+        "state_per_layer": model.state_per_layer(settings.tokens),
         "trained_at": settings.tokens,
         "steps": settings.steps,
         "tokens_seen": metrics[-1]["tokens_seen"],

@@ -151,21 +151,13 @@ class Stream:
 def open_rows(text: str, options: StreamOptions):
     """The rows of a data set as an ``IterableDataset``; only the first is read here, to check it.
 
-    Raises
-    ------
-    ValueError
-        As :class:`Stream`.
+    Raises ``ValueError`` as :class:`Stream` does.
     """
     datasets = needed("datasets", f"text {text!r}")
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # it would tell the hub even about files of one's own
     if text.startswith(HUB):
-        name = text.removeprefix(HUB)
-        where: dict[str, Any] = {
-            "path": name,
-            "name": options.config,
-            "split": options.split,
-            "revision": options.revision,
-        }
+        where: dict[str, Any] = {"path": text.removeprefix(HUB), "name": options.config}
+        where |= {"split": options.split, "revision": options.revision}
     else:
         files = sorted(glob.glob(text, recursive=True))
         if not files:

@@ -51,10 +51,7 @@ class Study:
 def recipe(name: str | Path) -> Path:
     """A TOML file by its path, or by its bare name among those that idviz carries.
 
-    Raises
-    ------
-    ValueError
-        Neither is there, or a folder is; the known names are listed.
+    Raises ``ValueError``, with the known names, where neither is there, or a folder is.
     """
     path = Path(name)
     if path.is_file():
@@ -69,10 +66,7 @@ def recipe(name: str | Path) -> Path:
 def load_study(name: str | Path) -> Study:
     """A study from its TOML file, every variant's configuration checked.
 
-    Raises
-    ------
-    ValueError
-        The file is missing or no TOML; a key is unknown or missing; a variant's value is out of range.
+    Raises ``ValueError`` for a file that is missing or no TOML, a key that is unknown or missing, a value out of range.
     """
     path = recipe(name)
     values, variants = read_toml(path, "study"), {}
@@ -111,10 +105,7 @@ def train(
 ) -> bool:
     """Train a share of a study's runs, each in ``folder/VARIANT-SEED``; False where it was stopped before the end.
 
-    Raises
-    ------
-    ValueError
-        As :func:`idviz.lab.training.train`; also where a run was begun with another configuration.
+    Raises ``ValueError`` as :func:`.training.train` does, and where a run was begun with another configuration.
     """
     folder = Path(folder)
     for variant, seed in part_of(study.runs(), part):
@@ -135,15 +126,12 @@ def train(
 def collect(study: Study, folder: str | Path, *, device="cpu", progress: Callable[[str], None] | None = None) -> dict:
     """Rows and summary of a study, for JSON; runs that have no score yet are scored.
 
-    Raises
-    ------
-    ValueError
-        A run is not finished, or was trained on another text than the first one, or than the one that is there now.
+    Raises ``ValueError`` where a run is not finished, or was trained on another text than the first one or today's.
     """
     folder, rows = Path(folder), []
     for variant, seed in study.runs():
         where = folder / f"{variant}-{seed}"
-        if not (where / runs.CONFIG).is_file() or not finished(where):
+        if not finished(where):
             raise ValueError(f"run {str(where)!r} is not finished; train the study first")
     for variant, seed in study.runs():
         if progress is not None:

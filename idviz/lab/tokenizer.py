@@ -40,10 +40,7 @@ class Tokenizer:
     def train(cls, texts: Iterable[str], vocabulary: int = 1024) -> Tokenizer:
         """Learn a vocabulary: the 256 bytes, then merges of the commonest pairs, as long as the text has any.
 
-        Raises
-        ------
-        ValueError
-            A vocabulary under 256.
+        Raises ``ValueError`` for a vocabulary under 256.
         """
         vocabulary = whole_number("vocabulary", vocabulary, BYTES)
         inner = tokenizers.Tokenizer(models.BPE())

@@ -75,12 +75,8 @@ def validation_loss(model, tokens: np.ndarray, settings: TrainingConfig, device:
 def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) -> Outcome:
     """Train in a new folder, which will hold config.toml, run.json, tokenizer.json, metrics.jsonl and checkpoints/.
 
-    Raises
-    ------
-    ValueError
-        The folder has something in it; bad text.
-    NotFinite
-        The loss or the gradient is NaN or infinite.
+    Raises ``ValueError`` where the folder has something in it, and for bad text; ``NotFinite`` where the loss or the
+    gradient is NaN or infinite.
     """
     folder = Path(folder)
     values = settings.to_dict()
@@ -103,12 +99,8 @@ def train(settings: TrainingConfig, folder: str | Path, *, quiet: bool = False) 
 def resume(folder: str | Path, *, device: str | None = None, quiet: bool = False) -> Outcome:
     """Continue a run from its newest checkpoint, or from the start where it has none yet.
 
-    Raises
-    ------
-    ValueError
-        No run there, a damaged checkpoint, or a text that has changed since.
-    NotFinite
-        As :func:`train`.
+    Raises ``ValueError`` where no run is there, and for a damaged checkpoint and a text that has changed since;
+    ``NotFinite`` as :func:`train` does.
     """
     folder = Path(folder)
     if not (folder / CONFIG).is_file():

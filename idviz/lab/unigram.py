@@ -12,17 +12,8 @@ from idviz.learned.decoder import check_vocabulary
 class Unigram(nn.Module):
     """p(token) = (count + 1)/(tokens + V), whatever came before; ``forward`` takes what the Decoder's takes.
 
-    Parameters
-    ----------
-    tokens : (T,) int sequence, array or Tensor
-        The text to count in; an empty one makes every token equally likely.
-    vocabulary : int
-        V.
-
-    Raises
-    ------
-    ValueError
-        Tokens that are not whole numbers in one row, or outside the vocabulary.
+    Counts in ``tokens`` (T,) int; an empty text makes every token of the V = ``vocabulary`` equally likely. Raises
+    ``ValueError`` for tokens that are not whole numbers in one row, or outside the vocabulary.
     """
 
     def __init__(self, tokens, vocabulary: int):

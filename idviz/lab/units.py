@@ -17,18 +17,8 @@ def perplexity(nats: float) -> float:
 def in_units(nats: float, *, tokens: int, words: int | None = None, bytes: int | None = None) -> dict[str, float]:
     """A summed loss in every unit that a count is given for; only words and bytes compare across tokenizers.
 
-    Parameters
-    ----------
-    nats : float
-        Sum over the scored targets.
-    tokens, words, bytes : int
-        Number of each in the scored targets, so without the first token, which nothing predicts. The perplexity per
-        word is left out where it overflows.
-
-    Raises
-    ------
-    ValueError
-        A count below 1.
+    The counts are those of the scored targets, so without the first token, which nothing predicts. The perplexity per
+    word is left out where it overflows. Raises ``ValueError`` for a count below 1.
     """
     tokens = whole_number("tokens", tokens)
     units = {"nats per token": nats / tokens, "perplexity per token": perplexity(nats / tokens)}

@@ -60,16 +60,8 @@ def _append(state: SoftmaxMixerState, k: Tensor, v: Tensor) -> SoftmaxMixerState
 class SoftmaxMixer(Mixer):
     """Causal softmax attention with RoPE, as in Llama: no short convolution, no feedthrough; the cache grows (E1, E20).
 
-    Parameters
-    ----------
-    dim, heads : int
-        d and H.
-    rope : bool
-
-    Raises
-    ------
-    ValueError
-        A number out of range; heads that do not divide dim; RoPE with an odd head size.
+    ``dim`` and ``heads`` are d and H. Raises ``ValueError`` for a number out of range, heads that do not divide dim,
+    and RoPE with an odd head size.
     """
 
     State = SoftmaxMixerState
@@ -148,19 +140,7 @@ class LinearAttentionMixer(CoreMixer):
     sum. As nothing decays, the sum grows with t; the RMSNorm per head, off in the Interdomain mixer, is therefore on
     here, as linear attention is used in practice. D starts at 1.
 
-    Parameters
-    ----------
-    dim, heads : int
-        d and H; d_k = d_v = d/H.
-    rope, input_norm, biases, feedthrough, output_norm, norm
-        As in :class:`InterdomainMixer`.
-    chunk : int
-        Tokens in a chunk.
-
-    Raises
-    ------
-    ValueError
-        A number or a name out of range; heads that do not divide dim; RoPE with an odd head size.
+    Parameters and errors as for :class:`InterdomainMixer`, with d_k = d_v = d/H.
     """
 
     State = LinearAttentionMixerState

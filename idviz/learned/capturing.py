@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -50,6 +51,12 @@ def mixers_of(model: nn.Module) -> list[Mixer]:
     if not mixers:
         raise ValueError(f"a trace needs a decoder or a mixer, not {type(model).__name__}")
     return mixers
+
+
+def in_double(x: Tensor) -> np.ndarray:
+    """A tensor as a NumPy array in double precision, float64 or complex128."""
+    wide = torch.promote_types(x.dtype, torch.float64)
+    return np.asarray(x.detach().resolve_conj().cpu().to(wide).numpy())
 
 
 def one_sequence(model: nn.Module, tokens) -> Tensor:

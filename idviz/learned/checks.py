@@ -8,14 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from idviz.exact import checks
+from idviz.exact.checks import whole_number
 
 _LOW = (torch.float16, torch.bfloat16)
-
-
-def whole_number(name: str, value, low: int = 1, high: int | None = None) -> int:
-    """``value`` as an int in [low, high], by the exact half's rule: NumPy's integers pass, 1.5 and True do not."""
-    return checks.whole_number(name, value, low, high)
 
 
 def seed_of(seed) -> int:

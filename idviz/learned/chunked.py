@@ -26,15 +26,7 @@ CHUNK, SEGMENT = 32, 1024
 
 
 def interdomain_chunked(
-    q,
-    k,
-    v,
-    core: Core,
-    state: InterdomainState | None = None,
-    *,
-    s=None,
-    chunk: int = CHUNK,
-    segment: int = SEGMENT,
+    q, k, v, core: Core, state: InterdomainState | None = None, *, s=None, chunk: int = CHUNK, segment: int = SEGMENT
 ) -> tuple[Tensor, InterdomainState]:
     """The same as ``interdomain_step`` by matrix products: the form for training and for reading a prompt (E16, E17).
 

@@ -114,18 +114,10 @@ class Decoder(nn.Module):
     """Tokens (B, T) -> logits (B, T, V), and a state that carries the past from call to call.
 
     Every position gets the same logits whether the text is read whole, in pieces or token by token. The embedding is
-    also the output layer.
+    also the output layer. ``seed`` is that of the initial weights; the global generator is left as it was.
 
-    Parameters
-    ----------
-    config : DecoderConfig
-    seed : int
-        Of the initial weights; the global generator is left as it was.
-
-    Raises
-    ------
-    ValueError
-        Tokens of a wrong shape, dtype or device, or outside the vocabulary; a state of another decoder or batch.
+    Raises ``ValueError`` for tokens of a wrong shape, dtype or device, or outside the vocabulary, and for a state of
+    another decoder or batch.
     """
 
     def __init__(self, config: DecoderConfig, *, seed: int = 0):
@@ -195,6 +187,10 @@ class Decoder(nn.Module):
         """Real numbers of recurrent state after T tokens in all layers, convolution state excluded (E20)."""
         return sum(block.mixer.state_size(T) for block in self.blocks)
 
+    def state_per_layer(self, T: int) -> int:
+        """Real numbers of recurrent state after T tokens in one layer, convolution state excluded (E20)."""
+        return self.blocks[0].mixer.state_size(T)
+
     def parameter_count(self) -> int:
         """Number of parameters; the tied embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
@@ -249,10 +245,7 @@ def _kind(value) -> str:
 def pick_device(device: str | torch.device = "auto") -> torch.device:
     """A torch device; "auto" is a CUDA card where there is one, else the CPU.
 
-    Raises
-    ------
-    ValueError
-        A device that torch does not know, or a CUDA card that is not there.
+    Raises ``ValueError`` for a device that torch does not know, and for a CUDA card that is not there.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -19,10 +19,7 @@ class ShortConvolution(nn.Module):
     ``forward(x, past=None)``: x (B, T, channels), past (B, WIDTH−1, channels) or None for zeros -> y (B, T, channels)
     and the new past. Any split of a sequence gives the same outputs.
 
-    Raises
-    ------
-    ValueError
-        x or past of a wrong shape, dtype or device.
+    Raises ``ValueError`` for x or past of a wrong shape, dtype or device.
     """
 
     def __init__(self, channels: int):
@@ -59,10 +56,7 @@ class ShortConvolution(nn.Module):
 def normalise(x: Tensor, norm: str = "l2", eps: float = 1e-6) -> Tensor:
     """x/‖x‖ ("l2") or x/‖x‖² ("l2_squared") over the last axis (E18); a zero vector stays zero, its gradient finite.
 
-    Raises
-    ------
-    ValueError
-        An unknown norm.
+    Raises ``ValueError`` for an unknown norm.
     """
     square = x.square().sum(dim=-1, keepdim=True) + eps
     return x * square.rsqrt() if choice("norm", norm, NORMS) == "l2" else x / square

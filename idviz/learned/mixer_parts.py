@@ -37,10 +37,7 @@ class Mixer(nn.Module):
     (B, 1, d). Any split of a sequence gives the same outputs. States are never changed in place, so that one past may
     be continued twice.
 
-    Raises
-    ------
-    ValueError
-        x of a wrong shape, dtype or device, without tokens, or a state of another mixer or batch.
+    Raises ``ValueError`` for x of a wrong shape, dtype or device, or without tokens, and for a state that does not fit.
     """
 
     State: type

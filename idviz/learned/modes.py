@@ -63,10 +63,7 @@ def initial_modes(modes: int, initialisation: str = "lin") -> np.ndarray:
     spectrum of LegS's normal part. Source: Gu et al., "On the Parameterization and Initialization of Diagonal State
     Space Models", 2022.
 
-    Raises
-    ------
-    ValueError
-        Fewer than one mode, or an unknown initialisation.
+    Raises ``ValueError`` for fewer than one mode, and for an unknown initialisation.
     """
     modes = whole_number("modes", modes)
     m = np.arange(modes)
@@ -177,13 +174,9 @@ def parameter_groups(
             continue
         kind = "core" if id(parameter) in core else "matrices" if parameter.ndim >= 2 else "vectors"
         groups[kind].append(parameter)
+    core_lr = min(lr, 1e-3) if core_lr is None else core_lr
+    rates = {"matrices": (lr, weight_decay), "vectors": (lr, 0.0), "core": (core_lr, 0.0)}
     return [
-        {"name": "matrices", "params": groups["matrices"], "lr": lr, "weight_decay": weight_decay},
-        {"name": "vectors", "params": groups["vectors"], "lr": lr, "weight_decay": 0.0},
-        {
-            "name": "core",
-            "params": groups["core"],
-            "lr": min(lr, 1e-3) if core_lr is None else core_lr,
-            "weight_decay": 0.0,
-        },
+        {"name": name, "params": groups[name], "lr": rate, "weight_decay": decay}
+        for name, (rate, decay) in rates.items()
     ]

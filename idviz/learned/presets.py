@@ -81,6 +81,14 @@ def meta(config: DecoderConfig) -> Decoder:
         return Decoder(config)
 
 
+def check_options(config: DecoderConfig) -> None:
+    """Refuse options that a mixer refuses, at no cost in memory and that of one layer in time.
+
+    Raises ``ValueError`` as the mixer does.
+    """
+    meta(replace(config, depth=1))
+
+
 @dataclass(frozen=True)
 class SizeRow:
     """One row of the table of sizes; ``state``: real numbers per layer and sequence after ``tokens`` tokens (E20).
@@ -104,5 +112,5 @@ def sizes(tokens: int = 4096) -> Iterator[SizeRow]:
         for mixer in MIXERS:
             config = preset(scale, mixer)
             decoder = meta(config)
-            state = decoder.blocks[0].mixer.state_size(tokens)
+            state = decoder.state_per_layer(tokens)
             yield SizeRow(scale, mixer, config, decoder.parameter_count(), SCALES[scale].parameters, state, tokens)

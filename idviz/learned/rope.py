@@ -16,10 +16,7 @@ def rope_table(start: int, length: int, d: int, dtype: torch.dtype, device: torc
 
     Frequency i is 10000^(−2i/d) a token.
 
-    Raises
-    ------
-    ValueError
-        An odd ``d``: features turn in pairs.
+    Raises ``ValueError`` for an odd ``d``: features turn in pairs.
     """
     if d % 2:
         raise ValueError(f"RoPE turns features in pairs: the head size must be even, not {d}")
@@ -35,10 +32,7 @@ def rotate(x: Tensor, start: int = 0) -> Tensor:
 
     ``start`` is the position of the first token. Returns the shape and dtype of ``x``; computes in at least float32.
 
-    Raises
-    ------
-    ValueError
-        An x without a token and a feature axis, or not of real numbers; an odd d.
+    Raises ``ValueError`` for an x without a token and a feature axis, or not of real numbers, and for an odd d.
     """
     if x.ndim < 2 or not x.is_floating_point():
         raise ValueError(f"x must be real, (…, T, d), not {x.dtype} of shape {tuple(x.shape)}")

@@ -102,10 +102,7 @@ class S4DMixer(CoreMixer):
     input_norm, biases, feedthrough, output_norm, initialisation, discretisation, step_range
         As in :class:`InterdomainMixer`; the steps are log-spaced over the channels.
 
-    Raises
-    ------
-    ValueError
-        A number or a name out of range; heads that do not divide dim.
+    Raises ``ValueError`` for a number or a name out of range, and heads that do not divide dim.
     """
 
     State = S4DMixerState

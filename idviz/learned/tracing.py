@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from idviz.learned.capturing import Capture, capture_each, mixers_of, one_sequence
+from idviz.arrays import read_only
+from idviz.learned.capturing import Capture, capture_each, in_double, mixers_of, one_sequence
 from idviz.learned.checks import indices, whole_number
 from idviz.learned.forms import Core
 from idviz.learned.interdomain_mixer import InterdomainMixer
@@ -133,12 +133,12 @@ def trace_core(
             f"this trace would take {len(h) * 8 * numbers / 2**20:,.0f} MiB a layer, "
             f"more than {MOST_BYTES / 2**20:,.0f}: choose fewer heads, positions or lags"
         )
-    given = None if s is None else np.broadcast_to(_numpy(s, complex), (H, T, M))[h][:, at]
-    queries, keys, values = (_numpy(x, float)[h] for x in (q, k, v))
+    given = None if s is None else np.broadcast_to(in_double(s).astype(complex), (H, T, M))[h][:, at]
+    queries, keys, values = (in_double(x)[h] for x in (q, k, v))
     trace = _trace_heads(queries, keys, values, core, h, at, lags, given, keep_denominator)
     for array in vars(trace).values():
         if array is not None:
-            array.flags.writeable = False
+            read_only(array)
     return trace
 
 
@@ -154,7 +154,7 @@ def _trace_heads(
     keep_denominator: bool,
 ) -> CoreTrace:
     """The trace of the chosen heads, whose q, k, v (H', T, d) are handed over; ``given``: s (H', P, M) or None."""
-    a_bar, b_bar, w = (_numpy(part, complex)[heads] for part in (core.a_bar, core.b_bar, core.w))
+    a_bar, b_bar, w = (in_double(part)[heads] for part in (core.a_bar, core.b_bar, core.w))
     T = v.shape[1]
     kappa = mode_kernels(a_bar, b_bar, max(T, lags))
     u, gamma = (states_at(x, kappa, a_bar, positions) for x in (k, v))
@@ -164,15 +164,10 @@ def _trace_heads(
     if keep_denominator:  # Σ_j a_tj over values that are all 1
         denominator = weights.sum(axis=2)
         weights /= denominator[..., None]
-    D = 0.0 if core.D is None else _numpy(core.D, float)[heads, None]
+    D = 0.0 if core.D is None else in_double(core.D)[heads, None]
     kappa = kappa[:, :lags].copy()
     G = lag_kernel(kappa, w)
     return CoreTrace(heads, positions, u, gamma, s, weights, v, D * v[:, positions], kappa, G, denominator)
-
-
-def _numpy(x: Tensor, kind: type) -> np.ndarray:
-    wide = torch.complex128 if kind is complex else torch.float64
-    return np.asarray(x.detach().resolve_conj().cpu().to(wide).numpy())
 
 
 def states_at(x: np.ndarray, kappa: np.ndarray, a_bar: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -235,7 +230,7 @@ def trace(model: nn.Module, tokens, *, layers=None, heads=None, positions=None, 
     def keep(seen: Capture) -> None:
         traced = trace_captured(seen, heads=heads, positions=where, lags=lags)
         cores[seen.layer] = traced
-        outputs[seen.layer] = _numpy(seen.output, float)[traced.heads][:, where]
+        outputs[seen.layer] = in_double(seen.output)[traced.heads][:, where]
 
     capture_each(model, ids, chosen, keep)
     return Trace(T, cores, outputs)

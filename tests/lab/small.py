@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import torch
@@ -40,6 +42,23 @@ def losses(folder: Path) -> list[float]:
 
 def weights(folder: Path) -> dict:
     return checkpoint.read_checkpoint(checkpoint.latest(folder / runs.CHECKPOINTS)).weights
+
+
+def resume_in_a_new_process(*folders: Path, **environment: str) -> None:
+    """Continue runs of 20 steps to their end."""
+    code = "import sys, torch; torch.set_num_threads(1); from idviz.lab.training import resume\n"
+    code += "for folder in sys.argv[1:]: assert resume(folder, quiet=True).step == 20"
+    subprocess.run([sys.executable, "-c", code, *map(str, folders)], check=True, env=ENVIRONMENT | environment)
+
+
+def train_in_two_processes(toml: Path, out: Path, **environment: str) -> str:
+    """What ``idviz train`` prints under ``accelerate launch``."""
+    command = [str(Path(sys.executable).with_name("accelerate")), "launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command += ["-m", "idviz", "train", str(toml), "--out", str(out)]
+    done = subprocess.run(command, env=ENVIRONMENT | environment, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def assert_same_run(one: Path, other: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -23,7 +22,7 @@ from idviz.lab import checkpoint, config, corpus, models, runs, streaming, train
 from idviz.lab.config import TrainingConfig
 from idviz.lab.streaming import END, Stream
 from tests.lab import small
-from tests.lab.small import ENVIRONMENT, WORDS, assert_same_run, losses
+from tests.lab.small import WORDS, assert_same_run, losses
 
 HELD_OUT = 10
 
@@ -196,10 +195,7 @@ def test_resume_in_a_new_process_is_bit_for_bit(settings, tmp_path, monkeypatch)
     kept = checkpoint.read_checkpoint(checkpoint.latest(halved / runs.CHECKPOINTS)).state["data"]
     assert kept["step"] == 10
     assert kept["block"] > 0  # past the first block, so that going on has to find its place
-    code = "import sys, torch; torch.set_num_threads(1); from idviz.lab.training import resume\n"
-    code += "assert resume(sys.argv[1], quiet=True).step == 20"
-    environment = ENVIRONMENT | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
-    subprocess.run([sys.executable, "-c", code, str(halved)], check=True, env=environment)
+    small.resume_in_a_new_process(halved, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "hub"))
     assert_same_run(straight, halved)
     assert losses(straight)[-1] < losses(straight)[0] - 0.5
 
@@ -208,12 +204,8 @@ def test_resume_in_a_new_process_is_bit_for_bit(settings, tmp_path, monkeypatch)
 def test_two_processes_share_every_batch_out(settings, tmp_path):
     training.train(settings, tmp_path / "one", quiet=True)
     (tmp_path / "run.toml").write_text(settings.to_toml())
-    command = [str(Path(sys.executable).with_name("accelerate")), "launch", "--multi_gpu", "--num_processes", "2"]
-    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    command += ["-m", "idviz", "train", str(tmp_path / "run.toml"), "--out", str(tmp_path / "two")]
-    environment = ENVIRONMENT | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
+    hub = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    small.train_in_two_processes(tmp_path / "run.toml", tmp_path / "two", **hub)
     assert json.loads((tmp_path / "two" / runs.RUN).read_text())["processes"] == 2
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=2e-6)
 

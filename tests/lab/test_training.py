@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,10 +54,7 @@ def test_resume_in_a_new_process_is_bit_for_bit(tmp_path, settings, monkeypatch)
             done = training.train(run, halved, quiet=True)
         assert (done.step, done.stopped, len(losses(halved))) == (10, True, 10)
         folders.append((straight, halved))
-    code = "import sys, torch; torch.set_num_threads(1); from idviz.lab.training import resume\n"
-    code += "for folder in sys.argv[1:]: assert resume(folder, quiet=True).step == 20"
-    halves = [str(halved) for _, halved in folders]
-    subprocess.run([sys.executable, "-c", code, *halves], check=True, env=ENVIRONMENT)
+    small.resume_in_a_new_process(*(halved for _, halved in folders))
     for straight, halved in folders:
         assert_same_run(straight, halved)
 
@@ -136,12 +133,8 @@ def test_a_signal_in_the_last_step_is_told(tmp_path, settings, monkeypatch):
 def test_two_processes_follow_the_curve_of_one(tmp_path, settings):
     (tmp_path / "run.toml").write_text(replace(settings, accumulate=2).to_toml())
     training.train(settings, tmp_path / "one", quiet=True)
-    command = [str(Path(sys.executable).with_name("accelerate")), "launch", "--multi_gpu", "--num_processes", "2"]
-    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    command += ["-m", "idviz", "train", str(tmp_path / "run.toml"), "--out", str(tmp_path / "two")]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("done: step 20") == 1
+    said = small.train_in_two_processes(tmp_path / "run.toml", tmp_path / "two")
+    assert said.count("done: step 20") == 1
     assert json.loads((tmp_path / "two" / runs.RUN).read_text())["processes"] == 2
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=2e-6)
 
@@ -208,7 +201,7 @@ def test_the_command_saves_and_ends_well_when_asked_to_stop(tmp_path, settings, 
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while process.poll() is None and not checkpoint.latest(out / runs.CHECKPOINTS):
-            pass
+            time.sleep(0.02)
         process.send_signal(number)
         said, bar = process.communicate(timeout=120)
     finally:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from idviz.cli import app
 from idviz.learned import MIXERS, SCALES, preset, presets, sizes
-from idviz.learned.decoder import build
+from idviz.learned.decoder import DecoderConfig, build
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,13 @@ def test_counting_costs_no_memory_and_is_the_real_count():
         assert sum(p.numel() for p in decoder.parameters()) == presets.meta(config).parameter_count()
         with torch.no_grad():
             assert decoder(torch.arange(10)[None])[0].shape == (1, 10, 1024)
+        assert decoder.state_size(10) == config.depth * decoder.state_per_layer(10)
+
+
+def test_options_that_a_mixer_refuses_are_refused_at_any_depth():
+    presets.check_options(DecoderConfig(64, 16, 10**9, 2, 16, "interdomain", {"modes": 4}))  # built with one layer
+    with pytest.raises(ValueError, match="modes must be a whole number of at least 1, not 0"):
+        presets.check_options(DecoderConfig(64, 16, 2, 2, 16, "interdomain", {"modes": 0}))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from idviz.folders import RESULTS
-from idviz.lab.results import NAMES, load_result
+from idviz.lab.files import reading
+from idviz.lab.results import read_result
 from idviz.lab.studies.comparison import Comparison, Variant, summary
 from idviz.lab.studies.context import Curve, LengthCurves
 from idviz.lab.studies.cost import Costs, Decoding, ModelCost
@@ -39,19 +40,12 @@ _KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
 def typed_result(name: str, folder: str | Path = RESULTS) -> StudyResult:
     """The result ``name`` that a command wrote, as a typed study.
 
-    Raises
-    ------
-    ValueError
-        An unknown name; a file that is missing, damaged, or lacks what such a study holds.
+    Raises ``ValueError`` for an unknown name, and a file that is missing, damaged, or lacks what such a study holds.
     """
-    if name not in _KINDS:
-        raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
-    file = Path(folder) / f"{name}.json"
-    body = load_result(file)
-    try:
-        return _KINDS[name](body)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"result {str(file)!r} is damaged: {error!r}") from None
+    body = read_result(name, folder)
+    with reading("result", Path(folder) / f"{name}.json"):
+        study = _KINDS[name](body)
+    return study
 
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from idviz.lab.studies.origin import Origin
-from idviz.lab.studies.seeds import OverSeeds, grouped, mean_where_shared, read_only
+from idviz.lab.studies.seeds import OverSeeds, frozen, grouped, mean_where_shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Comparison:
         made = []
         for name, (seeds, losses, differences) in _paired(rows).items():
             runs = {row["seed"]: row for row in rows if row["variant"] == name}
-            one, histories = runs[seeds[0]], [read_only(runs[seed]["history"]).reshape(-1, 2) for seed in seeds]
+            one, histories = runs[seeds[0]], [frozen(runs[seed]["history"]).reshape(-1, 2) for seed in seeds]
             sizes = (one["parameters"], one["state_per_layer"])
             made.append(Variant(name, one["mixer"], seeds, losses, differences, tuple(histories), *sizes))
         one = rows[0]
@@ -127,10 +127,7 @@ class Comparison:
 def summary(rows: Sequence[Mapping]) -> dict[str, dict]:
     """Each variant's mean loss, spread and paired difference from the first, for JSON.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One a run, with ``variant``, ``seed`` and ``loss``.
+    Each of ``rows`` is a run, with ``variant``, ``seed`` and ``loss``.
     """
     return {
         name: {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from idviz.lab.studies.origin import Origin
-from idviz.lab.studies.seeds import OverSeeds, mean_where_shared, read_only
+from idviz.lab.studies.seeds import OverSeeds, frozen, mean_where_shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class Curve:
             row["mixer"],
             row["seed"],
             row["trained_at"],
-            contexts=read_only([point["context"] for point in points], int),
-            loss=read_only([point["loss"] for point in points]),
-            interval=read_only([point["interval"] for point in points]).reshape(-1, 2),
-            ratio=read_only([point["ratio"] for point in points]).reshape(-1, 3),
+            contexts=frozen([point["context"] for point in points], int),
+            loss=frozen([point["loss"] for point in points]),
+            interval=frozen([point["interval"] for point in points]).reshape(-1, 2),
+            ratio=frozen([point["ratio"] for point in points]).reshape(-1, 3),
         )
 
     def in_unit(self, unit: str) -> tuple[np.ndarray, np.ndarray]:

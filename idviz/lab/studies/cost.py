@@ -31,18 +31,8 @@ class ModelCost:
 
     @classmethod
     def from_row(cls, row: Mapping) -> ModelCost:
-        return cls(
-            model=row["model"],
-            mixer=row["mixer"],
-            parameters=row["parameters"],
-            training_tokens_per_second=row["training_tokens_per_second"],
-            batch=row["batch"],
-            tokens=row["tokens"],
-            decoding=tuple(
-                Decoding(place["position"], place["milliseconds_per_token"], place["state_bytes"])
-                for place in row["decode"]
-            ),
-        )
+        about = {key: value for key, value in row.items() if key != "decode"}
+        return cls(**about, decoding=tuple(Decoding(**place) for place in row["decode"]))
 
 
 @dataclass(frozen=True)

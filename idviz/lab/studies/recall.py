@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from idviz.lab.studies.origin import Origin
-from idviz.lab.studies.seeds import OverSeeds, grouped, read_only
+from idviz.lab.studies.seeds import OverSeeds, frozen, grouped
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +136,8 @@ class RecallScores:
             one["state_per_layer"],
             one["parameters"],
             tuple(row["seed"] for row in rows),
-            read_only(pairs, int),
-            read_only([[table[n] for n in pairs] for table in tables]),
+            frozen(pairs, int),
+            frozen([[table[n] for n in pairs] for table in tables]),
         )
 
     def recallers(self, comparison: str, split: str = "held-out", distance: int | None = None) -> tuple[Recaller, ...]:
@@ -151,8 +151,8 @@ class RecallScores:
         """Accuracy of guessing at every number of pairs asked there."""
         asked = {a["pairs"]: a for row in self.rows for a in _answers(row, split, distance)}
         pairs = sorted(asked)
-        levels = (read_only([asked[n][key] for n in pairs]) for key in ("chance", "chance_among_seen"))
-        return Chances(read_only(pairs, int), *levels)
+        levels = (frozen([asked[n][key] for n in pairs]) for key in ("chance", "chance_among_seen"))
+        return Chances(frozen(pairs, int), *levels)
 
     def comparisons(self) -> dict[str, tuple[str, ...]]:
         """Names of the variants that differ in one thing: "mixers", "orders", "steps" (the range of Δ); and "all".

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
+from idviz.arrays import read_only
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -20,7 +22,7 @@ class OverSeeds:
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", read_only(self.values))
+        object.__setattr__(self, "values", frozen(self.values))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,11 +63,9 @@ class OverSeeds:
         return OverSeeds(function(self.values))
 
 
-def read_only(values: Any, dtype: type = float) -> np.ndarray:
+def frozen(values: Any, dtype: type = float) -> np.ndarray:
     """A copy as an array that nobody can write to."""
-    array: np.ndarray = np.array(values, dtype)
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(values, dtype))
 
 
 def grouped(rows: Iterable[Mapping], key: str) -> dict[Any, list[Mapping]]:
