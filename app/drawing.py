@@ -1,8 +1,8 @@
 """Values in, a finished :class:`PageView` out: picture, caption, formula, text in colour.
 
-Pictures are drawn by an :class:`Artist`: a thread with a Figure of its own, because figures must not be shared, and one
-that lives on, because matplotlib's font cache belongs to a thread. Views are immutable, and kept in one bounded cache
-for all sessions. Work that takes seconds has its own thread, so that other pages need not wait; it can be stopped.
+Pictures are drawn by an :class:`Artist`: a thread with a Figure of its own, because figures must not be shared. The
+thread lives on, because matplotlib's font cache belongs to it. Views are immutable, and kept in one bounded cache for
+all sessions. Work that takes seconds has its own thread, so that other pages need not wait; it can be stopped.
 """
 
 from __future__ import annotations
@@ -154,13 +154,8 @@ def make_view(
     result = explorable.run(values, progress)
     png = export.png(explorable.draw(result, figure, look=look))
     tokens = () if explorable.tokens is None else explorable.tokens(result)
-    return PageView(
-        png,
-        explorable.describe(result),
-        explorable.formula(result),
-        tuple(result.warnings),
-        tuple(token_html(view, look) for view in tokens),
-    )
+    return PageView(png, explorable.describe(result), explorable.formula(result), tuple(result.warnings),
+                    tuple(token_html(view, look) for view in tokens))  # fmt: skip
 
 
 def make_svg(figure: Figure, explorable: Explorable, values: Mapping[str, Any], look: Look) -> bytes:

@@ -52,15 +52,9 @@ def render(explorable: Explorable) -> None:
             for warning in view.warnings:
                 st.warning(warning)
         film = film_key(explorable, shown, look) if explorable.time is not None else None
-        player.picture(
-            explorable,
-            shown,
-            look,
-            view,
-            film,
-            on_value=lambda value: set_value(explorable, explorable.time_slider.name, value),
-            on_screen=remember_screen,
-        )
+        player.picture(explorable, shown, look, view, film,
+                       on_value=lambda value: set_value(explorable, explorable.time_slider.name, value),
+                       on_screen=remember_screen)  # fmt: skip
     with right:
         _words(explorable, state, view, film)
     if view.tokens:
@@ -172,14 +166,8 @@ def _words(explorable: Explorable, state: PageState, view: PageView, film: str |
     with st.container(key=f"try-{explorable.slug}", gap="xsmall"):
         for index, button in enumerate(explorable.try_this):
             chosen = state.trying == button
-            st.button(
-                button.label,
-                key=f"{explorable.slug}.try.{index}",
-                on_click=try_this,
-                args=(explorable, button),
-                width="stretch",
-                type="primary" if chosen else "secondary",
-            )
+            st.button(button.label, key=f"{explorable.slug}.try.{index}", on_click=try_this, args=(explorable, button),
+                      width="stretch", type="primary" if chosen else "secondary")  # fmt: skip
             if chosen:
                 st.info(button.look_for)
 
@@ -244,13 +232,6 @@ def _film(explorable: Explorable, shown: dict[str, Any], look: Look, key: str) -
 
     with st.container(key=f"film-{explorable.slug}", width="content", gap=None):
         film = player.feed(explorable, ask, key, time.monotonic_ns())
-        st.download_button(
-            "GIF",
-            lambda: export.gif(film.pngs()),
-            f"idviz-{explorable.slug}.gif",
-            "image/gif",
-            key=f"{explorable.slug}.GIF",
-            on_click="ignore",
-            disabled=not film.complete,
-            help=None if film.complete else "Ready once the film has been drawn.",
-        )
+        st.download_button("GIF", lambda: export.gif(film.pngs()), f"idviz-{explorable.slug}.gif", "image/gif",
+                           key=f"{explorable.slug}.GIF", on_click="ignore", disabled=not film.complete,
+                           help=None if film.complete else "Ready once the film has been drawn.")  # fmt: skip

@@ -37,8 +37,8 @@ def _kept(explorable: Explorable) -> PageState:
 def page_state(explorable: Explorable) -> PageState:
     """The state of this page in this session. A URL that the person has changed overrides it.
 
-    A URL without parameters means two things: after another page, that the page shall be as it was left; on the same
-    page, that the browser's Back button has led to the defaults.
+    A URL without parameters has two meanings: after another page, the page should be as it was left; on the same page,
+    the browser's Back button has led to the defaults.
     """
     state = _kept(explorable)
     query = st.query_params.to_dict()

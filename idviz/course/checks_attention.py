@@ -71,14 +71,12 @@ def running_attention(answer: Callable) -> Verdict:
         excluded = before @ v / before.sum(axis=1, keepdims=True)
     mistakes = (
         (top, "the numerator is right, but it is not divided by the normaliser."),
-        (
-            kernel @ v / kernel.sum(axis=1, keepdims=True),
-            "every query sees later tokens too. Add token n to the sums, then read out for query n.",
-        ),
+        (kernel @ v / kernel.sum(axis=1, keepdims=True),
+         "every query sees later tokens too. Add token n to the sums, then read out for query n."),
         (excluded, "the token's own key and value are missing. Add them to the sums before you read out."),
         (top / np.diag(kernel)[:, None], "the normaliser forgets earlier tokens. It is a running sum as well."),
         (top / np.arange(1, 6)[:, None], "you divide by the number of tokens. Divide by ξ(q)ᵀ Σ ξ(k)."),
         (v, "both sums forget earlier tokens, so the answer is just v. Carry them from token to token."),
-    )
+    )  # fmt: skip
     trial = Trial("with 5 tokens and r = 2", (xi_q, xi_k, v), top / bottom, mistakes)
     return judge(answer, [trial], "two sums of fixed size are all that has to be kept.")

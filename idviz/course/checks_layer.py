@@ -52,21 +52,17 @@ def _feature_trial(x: np.ndarray, weight: np.ndarray) -> Trial:
         (_unit(_silu(x)), "the convolution is missing: every token sees only itself."),
         (_unit(1 / (1 + np.exp(-y))), "that is the sigmoid σ(y). SiLU is y·σ(y)."),
         (_unit(np.maximum(y, 0)), "that is ReLU. SiLU is y·σ(y), a little negative on the left."),
-        (
-            _unit(_silu(_convolved(x, weight[:, ::-1]))),
-            "the convolution runs backwards: weight[:, 3] belongs to the token itself, weight[:, 0] to the oldest.",
-        ),
+        (_unit(_silu(_convolved(x, weight[:, ::-1]))),
+         "the convolution runs backwards: weight[:, 3] belongs to the token itself, weight[:, 0] to the oldest."),
         (_unit(_silu(_convolved(x, weight, 0))), f"the convolution {future}"),
         (_unit(_silu(_convolved(x, weight, 1))), f"the convolution is centred and {future}"),
         (_unit(_silu(_convolved(x, weight, 2))), f"the convolution is centred and {future}"),
         (active / length**2, 'you divide by the squared length: that is norm="l2_squared". Here the exponent is 1.'),
-        (
-            active / np.linalg.norm(active, axis=0),
-            "each channel has length 1. The norm runs over one token's channels.",
-        ),
+        (active / np.linalg.norm(active, axis=0),
+         "each channel has length 1. The norm runs over one token's channels."),
         (active / np.linalg.norm(active), "the whole array is divided by one number. Every token has its own length."),
         (active / length * np.sqrt(3), "that is RMSNorm, which leaves length √d. It comes one step later (E19)."),
-    )
+    )  # fmt: skip
     return Trial("with 6 tokens of 3 channels", (x, weight), _unit(active), mistakes)
 
 
@@ -83,14 +79,10 @@ def complex_readout(answer: Callable) -> Verdict:
     read = (w * s) @ gamma.conj()
     right = read.real + D * v
     mistakes = (
-        (
-            ((w * s) @ gamma).real + D * v,
-            "the conjugate of γ is missing. Without it phases add up instead of cancelling.",
-        ),
-        (
-            ((w * s.conj()) @ gamma).real + D * v,
-            "a conjugate is in the wrong place: on s, or on w as well as on γ. Only γ is conjugated.",
-        ),
+        (((w * s) @ gamma).real + D * v,
+         "the conjugate of γ is missing. Without it phases add up instead of cancelling."),
+        (((w * s.conj()) @ gamma).real + D * v,
+         "a conjugate is in the wrong place: on s, or on w as well as on γ. Only γ is conjugated."),
         (((w * s.conj()) @ gamma.conj()).real + D * v, "both s and γ are conjugated. Only γ is."),
         ((s @ gamma.conj()).real + D * v, "w_m is missing: every mode has its own weight."),
         (2 * read.real + D * v, "there is a factor 2 too many. It sums conjugate pairs; here there are none."),
@@ -100,11 +92,9 @@ def complex_readout(answer: Callable) -> Verdict:
         (read.imag + D * v, "that is the imaginary part. The real part is wanted."),
         (np.abs(read) + D * v, "that is |…|, which has lost its sign. The real part is wanted."),
         (read + D * v, "the answer is complex. Take the real part of the sum."),
-        (
-            ((w * np.abs(s)) @ gamma.conj()).real + D * v,
-            "|s_m| is used. Basis weights are used as they are, phase and all.",
-        ),
-    )
+        (((w * np.abs(s)) @ gamma.conj()).real + D * v,
+         "|s_m| is used. Basis weights are used as they are, phase and all."),
+    )  # fmt: skip
     trial = Trial("with M = 4, d_k = 3 and d_v = 2", (q, u, gamma, w, v, D), right, mistakes)
     return judge(answer, [trial], "the conjugate, the real part, and D ⊙ v.")
 
@@ -132,28 +122,18 @@ def _chunk_trial(start: np.ndarray, x: np.ndarray, a: np.ndarray, b: np.ndarray)
         (start + driven, "the carried state did not decay and turn. It passes C tokens: ā^C · start."),
         (powers[:, 1, None] * start + driven, "the carried state passed one token. It passes C of them: ā^C · start."),
         (powers[:, C - 1, None] * start + driven, "the carried state is one token short: ā^C · start, not ā^(C−1)."),
-        (
-            powers[:, C, None] * a[:, None] * start + driven,
-            "the carried state went one token too far: ā^C, not ā^(C+1).",
-        ),
-        (
-            carried + (b[:, None] * powers[:, :C]) @ x,
-            "the chunk is upside down: the last token is the newest and has decayed least, κ[C−1−i].",
-        ),
-        (
-            carried + (b[:, None] * powers[:, 1:][:, ::-1]) @ x,
-            "the chunk's tokens are one step too old: the last one enters with κ[0] = b̄, undecayed.",
-        ),
+        (powers[:, C, None] * a[:, None] * start + driven,
+         "the carried state went one token too far: ā^C, not ā^(C+1)."),
+        (carried + (b[:, None] * powers[:, :C]) @ x,
+         "the chunk is upside down: the last token is the newest and has decayed least, κ[C−1−i]."),
+        (carried + (b[:, None] * powers[:, 1:][:, ::-1]) @ x,
+         "the chunk's tokens are one step too old: the last one enters with κ[0] = b̄, undecayed."),
         (carried + powers[:, :C][:, ::-1] @ x, "b̄ is missing: κ[τ] = ā^τ b̄."),
-        (
-            carried + b[:, None] * x.sum(axis=0),
-            "the tokens are summed up undecayed. Token i has passed C−1−i steps: κ[C−1−i].",
-        ),
-        (
-            carried.conj() + driven.conj(),
-            "everything turns backwards. The conjugate belongs to the readout, not to the state.",
-        ),
+        (carried + b[:, None] * x.sum(axis=0),
+         "the tokens are summed up undecayed. Token i has passed C−1−i steps: κ[C−1−i]."),
+        (carried.conj() + driven.conj(),
+         "everything turns backwards. The conjugate belongs to the readout, not to the state."),
         ((carried + driven).real, "only the real part is there. The state is complex."),
         ((carried + driven).T, "it is transposed: modes along the first axis, channels along the second."),
-    )
+    )  # fmt: skip
     return Trial("with a chunk of 4 tokens and M = 3", (start, x, a, b), carried + driven, mistakes)

@@ -24,14 +24,12 @@ def basis(answer: Callable) -> Verdict:
         (right / roots, "√(2m+1) is missing. The φ_m are orthogonal without it, but not of length 1."),
         (roots * plain, "the polynomials live on [−1, 1] here. Put 2x − 1 into P_m."),
         (plain, "two things: put 2x − 1 into P_m, and multiply by √(2m+1)."),
-        (
-            right * (-1.0) ** np.arange(order)[:, None],
-            "odd degrees have the wrong sign: 1 − 2x puts the oldest sample at x = 1. It is at x = 0.",
-        ),
+        (right * (-1.0) ** np.arange(order)[:, None],
+         "odd degrees have the wrong sign: 1 − 2x puts the oldest sample at x = 1. It is at x = 0."),
         (right / np.sqrt(2), "the factor is √(m + ½), which is for [−1, 1]. On [0, 1] it is √(2m+1)."),
         (right * roots, "the factor is 2m + 1; its square root is wanted."),
         (right.T, "it is transposed: basis functions along the first axis, places along the second."),
-    )
+    )  # fmt: skip
     trial = Trial("with order 5 at x = 0.1, 0.35, 0.8", (order, x), right, mistakes)
     return judge(answer, [trial], "orthonormal, with the oldest end at x = 0.")
 
@@ -46,16 +44,14 @@ def project(answer: Callable) -> Verdict:
     mistakes = (
         (right * 5, "T times too large: cell k is [k/T, (k+1)/T] of the window, not [k, k+1]."),
         (right / 5, "you divide by T twice: the cells' integrals in x carry their width 1/T already."),
-        (
-            legs_project(signal[::-1], order)[:, 0],
-            "time runs backwards (odd coefficients have the wrong sign). The oldest sample is at x = 0.",
-        ),
+        (legs_project(signal[::-1], order)[:, 0],
+         "time runs backwards (odd coefficients have the wrong sign). The oldest sample is at x = 0."),
         (right / _roots(order), "√(2m+1) is missing."),
         (right * _roots(order), "√(2m+1) is there twice; the cells' integrals carry it already."),
         (at_middles, f"close: you use φ_m at each cell's middle. {hint}"),
         (at_starts, f"you use φ_m at each cell's beginning. {hint}"),
         (right[:, None], "the numbers are right; give them the shape (M,)."),
-    )
+    )  # fmt: skip
     trials = [
         Trial("with the signal 1, 2, 3, 5, −4 and order 4", (signal, order), right, mistakes),
         Trial("with a signal of one sample, 7, and order 3", (np.array([7.0]), 3), [7.0, 0.0, 0.0]),
@@ -82,14 +78,12 @@ def step(answer: Callable) -> Verdict:
         (new + _stretch(order, 2 / 3) @ pulled, "ρ is one sample early. The windows are 3 and 4 long: ρ = 3/4."),
         (rho @ old, "the new sample is never added: that is only the old state, stretched."),
         (rho @ old + new, "the new sample is added whole. First take e₀·sample away, stretch, then add it back."),
-        (
-            b * sample + rho @ (old - b * sample),
-            "the new sample comes in through e₀, not through B: e₀ is the state of a constant.",
-        ),
+        (b * sample + rho @ (old - b * sample),
+         "the new sample comes in through e₀, not through B: e₀ is the state of a constant."),
         (rho @ pulled, "e₀·sample is taken away but not added back."),
         (new + 0.75 * pulled, "every coefficient is averaged as c₀ is. The stretch is the matrix ρ^A, not ρ."),
         (old, "nothing happened: the state is the old one."),
-    )
+    )  # fmt: skip
     first = (
         (np.zeros(order), "the first cell is lost. The first sample gives c = e₀·sample."),
         (2 * b, "the first sample enters through B. It gives c = e₀·sample."),

@@ -26,34 +26,26 @@ def _perplexity_trial(about: str, windows: list[list[float]]) -> Trial:
     unscored = np.concatenate([arrays[0], *[window[1:] for window in arrays[1:]]])
     right = np.exp(every.mean())
     mistakes = (
-        (
-            np.exp(means.mean()),
-            "that is a mean of means: a short window counts as much as a long one. Add up all losses, divide once "
-            "by the number of targets.",
-        ),
+        (np.exp(means.mean()),
+         "that is a mean of means: a short window counts as much as a long one. Add up all losses, divide once "
+         "by the number of targets."),
         (np.exp(means).mean(), "windows' perplexities were averaged. Average losses, and take exp once, at the end."),
-        (
-            np.exp(every).mean(),
-            "every target's exp was averaged: one hard target then outweighs all. First the mean, then exp.",
-        ),
+        (np.exp(every).mean(),
+         "every target's exp was averaged: one hard target then outweighs all. First the mean, then exp."),
         (every.mean(), "that is the loss, in nats per token. Perplexity is its exp."),
         (2.0 ** every.mean(), "2 to the power of nats mixes two units. Nats go with e."),
-        (
-            np.exp(every.sum() / (len(every) + 1)),
-            "you divide by the number of tokens. The first token is predicted by nothing: T tokens have T − 1 targets.",
-        ),
+        (np.exp(every.sum() / (len(every) + 1)),
+         "you divide by the number of tokens. The first token is predicted by nothing: T tokens have T − 1 targets."),
         (np.exp(every.sum() / len(arrays)), "you divide by the number of windows, not of targets."),
         (np.exp(every.sum()), "the sum was not divided at all: that grows with the text."),
-        (
-            np.exp(unscored.mean()),
-            "the first target of each later window was left out, as if nothing came before it. The last token of "
-            "one window predicts it.",
-        ),
+        (np.exp(unscored.mean()),
+         "the first target of each later window was left out, as if nothing came before it. The last token of "
+         "one window predicts it."),
         (np.exp(np.concatenate(tails).mean()), "the first target of every window was left out."),
         (np.exp(means[-1]), "that is the last window alone."),
         (np.exp(means[0]), "that is the first window alone."),
         (np.exp(np.median(every)), "that is the median. One rare word is rightly expensive: take the mean."),
-    )
+    )  # fmt: skip
     return Trial(about, (windows,), right, mistakes)
 
 
@@ -77,24 +69,20 @@ def fair_targets(answer: Callable) -> Verdict:
 def _targets_trial(about: str, tokens: int, contexts: list[int], mistakes: tuple = ()) -> Trial:
     longest, shortest = max(contexts), min(contexts)
     usual = (
-        (
-            np.arange(shortest, tokens),
-            "the shortest context decided. A target that has 2 tokens before it cannot be read with 5: the longest "
-            "decides.",
-        ),
+        (np.arange(shortest, tokens),
+         "the shortest context decided. A target that has 2 tokens before it cannot be read with 5: the longest "
+         "decides."),
         (np.arange(1, tokens), "these are all targets; the early ones do not have the longest context before them."),
         (np.arange(longest + 1, tokens), "one is missing: token n has n tokens before it, so n = max(contexts) is in."),
         (np.arange(longest, tokens - 1), "the last token is missing. Nothing has to follow a target."),
         (np.arange(longest, tokens + 1), f"position {tokens} is outside: {tokens} tokens are numbered from 0."),
-        (
-            np.arange(longest - 1, tokens),
-            "the first one has one token too few before it. Those are the places of the last token *read*; its "
-            "target is the next.",
-        ),
+        (np.arange(longest - 1, tokens),
+         "the first one has one token too few before it. Those are the places of the last token *read*; its "
+         "target is the next."),
         (np.arange(longest - 1, tokens - 1), "those are the last tokens *read*. The targets are one further on."),
         (np.arange(tokens - longest), "you count from the wrong end: it is the first tokens that lack a past."),
         (np.arange(0, tokens), "that is the whole text. Token 0 has nothing before it."),
         (np.arange(longest, tokens)[:, None], "put the positions in one row."),
         (tokens - longest, "that is how many there are. Give their positions."),
-    )
+    )  # fmt: skip
     return Trial(about, (tokens, contexts), np.arange(longest, tokens), (*mistakes, *usual))

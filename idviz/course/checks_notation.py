@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from idviz.course.verdict import Trial, Verdict, judge, part_of
+from idviz.course.verdict import Trial, Verdict, judge, judge_pair
 from idviz.exact import legendre_cell_integrals, legs_matrices, legs_project
 
 
@@ -17,17 +17,13 @@ def constant_state(answer: Any) -> Verdict:
     first_cell = 3 * legendre_cell_integrals(4, np.array([0, 0.25]))[:, 0]
     mistakes = (
         ([12, 0, 0, 0], "c₀ is the mean of what was seen, not the sum: the projection divides by the length t."),
-        (
-            [3, 3, 3, 3],
-            "these are the samples. The state holds how much of each φ_m the signal has; a constant has only φ₀.",
-        ),
-        (
-            3 * legs_matrices(4)[1],
-            "that is 3·B. B is how a new sample comes in; a constant's state is the constant times e₀ (A e₀ = B).",
-        ),
+        ([3, 3, 3, 3],
+         "these are the samples. The state holds how much of each φ_m the signal has; a constant has only φ₀."),
+        (3 * legs_matrices(4)[1],
+         "that is 3·B. B is how a new sample comes in; a constant's state is the constant times e₀ (A e₀ = B)."),
         (right - first_cell, "the first cell is lost. The first sample counts like every other."),
         (3, "one number is a start, but the state has one coefficient for each of the 4 basis functions."),
-    )
+    )  # fmt: skip
     trial = Trial("with the samples 3, 3, 3, 3", (), right, mistakes)
     return judge(answer, [trial], "a constant is c₀ = its mean, and nothing else.")
 
@@ -63,11 +59,9 @@ def legs_pair(answer: Callable) -> Verdict:
         (a + np.diag(n), "A's diagonal is n + 1, not 2n + 1: the square roots are for n > k only."),
         (a.T, "A is transposed. It is lower triangular: lower degrees drive higher ones."),
         (np.tril(a, -1) + np.tril(a).T, "A has numbers above the diagonal. Only lower degrees drive higher ones."),
-        (
-            np.tril(np.outer(b**2, b**2), -1) + np.diag(n + 1.0),
-            "A's entries below the diagonal lack their square root: √((2n+1)(2k+1)).",
-        ),
-    )
+        (np.tril(np.outer(b**2, b**2), -1) + np.diag(n + 1.0),
+         "A's entries below the diagonal lack their square root: √((2n+1)(2k+1))."),
+    )  # fmt: skip
     settles = "The test that settles it: A e₀ = B, so B₀ = 1."
     of_b = (
         (2 * b, f"B is twice too large. {settles}"),
@@ -79,14 +73,8 @@ def legs_pair(answer: Callable) -> Verdict:
         (b * (-1.0) ** n, "B has φ_n's signs at the old end. New samples come in at x = 1, where φ_n(1) = +√(2n+1)."),
         (b[:, None], "B's numbers are right; give them the shape (M,)."),
     )
-    of_first = judge(part_of(answer, 0, "A and B"), [Trial("with order 4", (order,), a, of_a)], "")
-    if not of_first.passed:
-        return of_first
-    return judge(
-        part_of(answer, 1, "A and B"),
-        [Trial("with order 4", (order,), b, of_b)],
-        "and note that A e₀ = B: a constant stays put.",
-    )
+    first, second = Trial("with order 4", (order,), a, of_a), Trial("with order 4", (order,), b, of_b)
+    return judge_pair(answer, "A and B", [first], [second], "and note that A e₀ = B: a constant stays put.")
 
 
 def unit(answer: Callable) -> Verdict:

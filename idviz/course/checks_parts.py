@@ -28,37 +28,27 @@ def _paired_trial(about: str, ours: list[float], theirs: list[float]) -> Trial:
     unpaired = math.hypot(a.std(ddof=1), b.std(ddof=1))
     ordered = np.sort(b) - np.sort(a)
     mistakes = (
-        (
-            [mean, unpaired],
-            "that spread is unpaired: √(s² + s²) treats two runs with one seed as unrelated. Subtract seed by seed "
-            "first, then take the spread of the differences.",
-        ),
+        ([mean, unpaired],
+         "that spread is unpaired: √(s² + s²) treats two runs with one seed as unrelated. Subtract seed by seed "
+         "first, then take the spread of the differences."),
         ([-mean, spread], "the sign: theirs − ours, so that a variant with the larger loss comes out positive."),
         ([mean, apart.std()], "the spread divides by n. With n − 1 it does not come out too small: ddof=1."),
-        (
-            [mean, spread / math.sqrt(n)],
-            "that is the standard error, the spread over √n. The question asks for the spread itself.",
-        ),
+        ([mean, spread / math.sqrt(n)],
+         "that is the standard error, the spread over √n. The question asks for the spread itself."),
         ([mean, apart.var(ddof=1)], "that is the variance. The spread is its root."),
-        (
-            [mean, b.std(ddof=1) - a.std(ddof=1)],
-            "that is a difference of spreads. The question asks for the spread of the differences.",
-        ),
+        ([mean, b.std(ddof=1) - a.std(ddof=1)],
+         "that is a difference of spreads. The question asks for the spread of the differences."),
         ([mean, abs(b.std(ddof=1) - a.std(ddof=1))], "that is a difference of spreads, not the spread of differences."),
         ([mean, ordered.std(ddof=1)], "the losses were sorted first. A pair is two runs of the same seed."),
         ([mean, np.concatenate([a, b]).std(ddof=1)], "that is the spread of all runs together."),
         ([mean, np.ptp(apart)], "that is the range, largest minus smallest."),
         ([np.median(apart), spread], "that is the median difference. The question asks for the mean."),
-        (
-            [np.abs(apart).mean(), spread],
-            "the signs of the differences are lost: average the differences themselves, without |·|.",
-        ),
+        ([np.abs(apart).mean(), spread],
+         "the signs of the differences are lost: average the differences themselves, without |·|."),
         ([apart.sum(), spread], "that is the sum of the differences. Divide by the number of seeds."),
-        (
-            [mean / a.mean(), spread / a.mean()],
-            "that is relative to the loss. The question asks for a difference in nats.",
-        ),
-    )
+        ([mean / a.mean(), spread / a.mean()],
+         "that is relative to the loss. The question asks for a difference in nats."),
+    )  # fmt: skip
     return Trial(about, (a, b), [mean, spread], mistakes)
 
 

@@ -23,15 +23,13 @@ def readout(answer: Callable) -> Verdict:
         (top, "that is the numerator, the linear readout. Divide by Σ_m s_m η_m."),
         (top / s.sum(axis=1, keepdims=True), "you divide by Σ_m s_m, as if every η_m were 1. It is Σ_m s_m η_m."),
         (top / s[:, :1], _DEPARTS),
-        (
-            top / np.abs(s).sum(axis=1, keepdims=True),
-            "you divide by Σ|s_m|. Basis weights may be negative; keep signs.",
-        ),
+        (top / np.abs(s).sum(axis=1, keepdims=True),
+         "you divide by Σ|s_m|. Basis weights may be negative; keep signs."),
         (top / np.abs(bottom), "the denominator has lost its sign. It may be negative: keep it, and report it."),
         (soft @ gamma, softmaxed),
         (soft @ gamma / (soft @ eta)[:, None], softmaxed),
         (s @ (gamma / eta[:, None]), "you divide inside the sum. Sum over m above and below, then divide once."),
-    )
+    )  # fmt: skip
     trial = Trial("with 2 queries, M = 3 and d = 2", (s, gamma, eta), top / bottom, mistakes)
     return judge(answer, [trial], "numerator and denominator share the same basis weights.")
 
@@ -70,11 +68,9 @@ def lost(answer: Callable) -> Verdict:
         (np.sqrt(kept), "that is what is kept, ‖Pa‖. The loss is the other side of the right angle."),
         (residual / whole, "that is the share of the squares that is lost. The norm itself is wanted."),
         (np.sqrt(residual / whole), "that is the relative loss. The norm itself is wanted."),
-        (
-            np.sqrt(np.mean((row - at_middles) ** 2)),
-            "you compare at the cells' middles. Between them the polynomial moves on; use Σ c_m² for what is kept.",
-        ),
-    )
+        (np.sqrt(np.mean((row - at_middles) ** 2)),
+         "you compare at the cells' middles. Between them the polynomial moves on; use Σ c_m² for what is kept."),
+    )  # fmt: skip
     below = "NaN: nothing is lost here, but rounding made the difference a hair negative. Use max(0, …) under the root."
     trials = [
         Trial("with the row 0.2, 0.1, 2, 0.4, 0.3, 0.1 and order 3", (row, order), np.sqrt(residual), mistakes),

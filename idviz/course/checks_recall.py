@@ -40,20 +40,14 @@ def _recall_trial(about: str, tokens: np.ndarray, pairs: int) -> Trial:
     at_values[1 : 2 * pairs : 2] = at_keys[0 : 2 * pairs : 2] = values
     inside = queries + 1 < len(tokens)
     mistakes = (
-        (
-            labels(queries[inside] + 1, wanted[inside]),
-            "the labels are one place late: they stand on the filler after the query. The logits *at* the query "
-            "predict the next token, so its label belongs to the query itself. (This is the off-by-one.)",
-        ),
-        (
-            labels(queries - 1),
-            "the labels are one place early: before the query has been read, nobody knows which key it is.",
-        ),
+        (labels(queries[inside] + 1, wanted[inside]),
+         "the labels are one place late: they stand on the filler after the query. The logits *at* the query "
+         "predict the next token, so its label belongs to the query itself. (This is the off-by-one.)"),
+        (labels(queries - 1),
+         "the labels are one place early: before the query has been read, nobody knows which key it is."),
         (labels(values=tokens[queries]), "the label is the key. Wanted is the value that went with it."),
-        (
-            labels(values=values),
-            "the values are in the order in which they came. The queries come in another: look each key up.",
-        ),
+        (labels(values=values),
+         "the values are in the order in which they came. The queries come in another: look each key up."),
         (labels(values=values[::-1]), "the values are in reverse order. Look each key up."),
         (labels(elsewhere=0), "elsewhere there is 0, which is a token. −100 is what cross_entropy skips."),
         (labels(elsewhere=-1), "elsewhere there is −1. −100 is what cross_entropy skips."),
@@ -62,13 +56,11 @@ def _recall_trial(about: str, tokens: np.ndarray, pairs: int) -> Trial:
         (labels(queries[:1], wanted[:1]), "only the first query has a label. Every one is asked."),
         (labels(queries[:-1], wanted[:-1]), "the last query has no label."),
         (labels(queries[1:], wanted[1:]), "the first query has no label."),
-        (
-            labels(values=tokens[queries + 1]),
-            "the label is the token that follows the query, which is a filler. Wanted is the value that followed "
-            "the key the first time.",
-        ),
+        (labels(values=tokens[queries + 1]),
+         "the label is the token that follows the query, which is a filler. Wanted is the value that followed "
+         "the key the first time."),
         (labels([], []), "no query has a label."),
-    )
+    )  # fmt: skip
     return Trial(about, (tokens.tolist(), pairs), labels(), mistakes)
 
 
@@ -94,9 +86,7 @@ def _guesses_trial(about: str, pairs: int, values: int) -> Trial:
         ([right[0], math.log(2 * pairs), right[2]], "keys are no answers: n values were seen, not 2n tokens."),
         ([values, pairs, 1 / pairs], "these are perplexities. The loss is their logarithm."),
         ([1 / values, 1 / pairs, 1 / pairs], "these are the probabilities p. The loss is −log p."),
-        (
-            [right[0], 0.0, right[2]],
-            "a loss of 0 would mean that it knows the answer. It knows only n candidates, each with probability 1/n.",
-        ),
-    )
+        ([right[0], 0.0, right[2]],
+         "a loss of 0 would mean that it knows the answer. It knows only n candidates, each with probability 1/n."),
+    )  # fmt: skip
     return Trial(about, (pairs, values), right, mistakes)

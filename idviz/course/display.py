@@ -41,16 +41,9 @@ def picture(figure: Figure, alt: str) -> Picture:
 def panels(rows: int = 1, columns: int = 1, *, height: float = 3.0, width: float = 6.8) -> tuple[Figure, list[Axes]]:
     """An empty figure and its ``rows`` × ``columns`` axes in reading order; sizes in inches; style: ``LOOK.dress``."""
     figure = LOOK.prepare(wide=(width, height))
-    grid = figure.add_gridspec(
-        rows,
-        columns,
-        left=0.72 / width,
-        right=1 - 0.2 / width,
-        bottom=0.55 / height,
-        top=1 - 0.36 / height,
-        hspace=0.95 * rows / (height - 0.9),
-        wspace=0.82 * columns / (width - 0.9),
-    )
+    grid = figure.add_gridspec(rows, columns, left=0.72 / width, right=1 - 0.2 / width, bottom=0.55 / height,
+                               top=1 - 0.36 / height, hspace=0.95 * rows / (height - 0.9),
+                               wspace=0.82 * columns / (width - 0.9))  # fmt: skip
     return figure, [figure.add_subplot(grid[row, column]) for row in range(rows) for column in range(columns)]
 
 

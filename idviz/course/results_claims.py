@@ -114,8 +114,8 @@ def recall_below_softmax(recall: RecallScores) -> str | None:
         other = f" (linear attention, a fixed state too, of {linear.state:,} numbers: {_right(linear, most)})"
     return (
         f"Paper: recall is weaker than softmax's. {word} Here, at {most} pairs{where} Interdomain's state of "
-        f"{ours.state:,} numbers answers {_right(ours, most)}, softmax {_right(softmax, most)}{other}; 99 % or more "
-        f"Interdomain answers {reach_words(ours)}, softmax {reach_words(softmax)}."
+        f"{ours.state:,} numbers answers {_right(ours, most)}, softmax {_right(softmax, most)}{other}. At least "
+        f"99 % are right for Interdomain {reach_words(ours)}, for softmax {reach_words(softmax)}."
     )
 
 

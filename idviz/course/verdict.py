@@ -86,6 +86,12 @@ def judge(answer: Callable | Any, trials: Sequence[Trial], praise: str, toleranc
     return Verdict("right", praise)
 
 
+def judge_pair(answer: Callable, names: str, first: Sequence[Trial], second: Sequence[Trial], praise: str) -> Verdict:
+    """The verdict on a function that returns the pair ``names``: its first entry is judged, then the second."""
+    verdict = judge(part_of(answer, 0, names), first, "")
+    return judge(part_of(answer, 1, names), second, praise) if verdict.passed else verdict
+
+
 def _try(answer: Callable | Any, trial: Trial, tolerance: float) -> Verdict | None:
     """What is off in this trial; None if the answer is right."""
     try:

@@ -45,14 +45,8 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
     """A row a variant: every seed a dot, the mean a line, the spread a bar; the name beside or above the row."""
     unit = UNITS[result.unit]
     look.dress(axes, xlabel=f"difference in loss ({unit})" if result.unit == "nats" else f"difference in {unit}")
-    axes.set_title(
-        f"{'Against' if look.narrow else 'Loss against'} {label(result.first)}",
-        color=look.ink,
-        fontsize=FONT_SIZE + 0.5,
-        loc="left",
-        fontweight="bold",
-        x=0 if look.narrow else NAMES_AT,
-    )
+    title = look.title(axes, f"{'Against' if look.narrow else 'Loss against'} {label(result.first)}")
+    title.set_x(0 if look.narrow else NAMES_AT)
     order = [result.first, *result.comparison.ranked[::-1]]
     low, high, beyond = _limits(result)
     axes.axvline(0, color=look.ink, linewidth=1.0)
@@ -67,15 +61,13 @@ def _dots(axes: Axes, result: AblationResult, look: Look) -> None:
             axes.plot(shown.values, y + nudge, mixer_mark(variant.mixer), color=colour, markersize=4.5, zorder=4)
             if variant in beyond:
                 value = f"{signed(mean)} ▸" if mean > 0 else f"◂ {signed(mean)}"
-                axes.text(float(mean > 0), y, value, color=look.ink,
-                          fontsize=FONT_SIZE, va="center", ha="right" if mean > 0 else "left",
-                          transform=axes.get_yaxis_transform(),
-                          bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
+                axes.text(float(mean > 0), y, value, color=look.ink, fontsize=FONT_SIZE, va="center",
+                          ha="right" if mean > 0 else "left", transform=axes.get_yaxis_transform(),
+                          bbox=look.ground(1.0))  # fmt: skip
         weight = "bold" if variant is result.chosen else "normal"
         x, height, va = (0.0, y + 0.27, "bottom") if look.narrow else (NAMES_AT, y, "center")
         axes.text(x, height, label(variant), color=look.ink, fontsize=FONT_SIZE, fontweight=weight, va=va,
-                  transform=axes.get_yaxis_transform(),
-                  bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 1.0})  # fmt: skip
+                  transform=axes.get_yaxis_transform(), bbox=look.ground(1.0))  # fmt: skip
     axes.plot([0], [0], mixer_mark(result.first.mixer), color=_colour(result.first, result, look), markersize=6)
     axes.set_ylim(-0.5, len(order) - (0.25 if look.narrow else 0.5))
     axes.set_yticks([])

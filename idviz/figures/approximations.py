@@ -111,13 +111,8 @@ def _courses(axes: Axes, result: Trajectories | Normaliser, symbol: str, colour:
     low, high, cut = _window(exact, approximate, keep=0.6)
     time = np.arange(1, len(exact) + 1)
     axes.plot(time, exact, color=colour, linewidth=1.8, marker="o" if len(time) == 1 else None)
-    axes.plot(
-        time,
-        np.stack([_inside(part, low, high) for part in approximate.T], axis=1),
-        **_APPROXIMATE,
-        marker="s" if len(time) == 1 else None,
-        markersize=4,
-    )
+    axes.plot(time, np.stack([_inside(part, low, high) for part in approximate.T], axis=1), **_APPROXIMATE,
+              marker="s" if len(time) == 1 else None, markersize=4)  # fmt: skip
     _time_axis(axes, len(time), result.seen, look)
     axes.set_ylim(low, high)
     axes.yaxis.set_major_locator(MaxNLocator(4))
@@ -160,8 +155,7 @@ def _distances(axes: Axes, seen: int, look: Look, *series: tuple[np.ndarray, dic
         left = peak > 0.6 * len(values)
         axes.annotate(f"{number(values[peak], 2)} at {peak + 1}", (peak + 1, values[peak]), color=APPROXIMATION,
                       fontsize=FONT_SIZE, xytext=(-9 if left else 9, 3), textcoords="offset points",
-                      ha="right" if left else "left", va="bottom",
-                      bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+                      ha="right" if left else "left", va="bottom", bbox=look.ground(0.5))  # fmt: skip
 
 
 def _eta(axes: Axes, result: Normaliser, look: Look) -> None:

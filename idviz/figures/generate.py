@@ -13,6 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from idviz.figures.parts import height_inches, whole_ticks, width_inches, word
 from idviz.figures.style import FONT_SIZE, POSITIVE_MAP, QUERY, Look
 from idviz.figures.trained import mixer_colour
 from idviz.numbers.generate import GenerateResult
@@ -76,8 +77,7 @@ def lines_of(pieces: tuple[str, ...], width: int) -> list[list[tuple[int, str]]]
 
 def _text(axes: Axes, result: GenerateResult, look: Look) -> None:
     """The last lines of the text; a strip below each token for its probability, a frame around the newest."""
-    figure, box = axes.figure, axes.get_position()
-    width, height = box.width * figure.get_figwidth(), box.height * figure.get_figheight()
+    width, height = width_inches(axes), height_inches(axes)
     axes.set_axis_off()
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
@@ -166,13 +166,9 @@ def _bits(axes: Axes, result: GenerateResult, look: Look) -> None:
                 linewidth=max(1.0, min(5.0, 150 / (result.prompt + result.length))))  # fmt: skip
     axes.set_xlim(0.5, result.prompt + result.length + 0.5)
     axes.set_ylim(0, max(1.0, float(result.surprise[seen].max(initial=0.0))) * 1.08)
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 4)
     axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    _word(axes, "prompt", look.grey)
-
-
-def _word(axes: Axes, text: str, colour: str) -> None:
-    axes.text(1.0, 1.035, text, color=colour, fontsize=FONT_SIZE, ha="right", va="bottom", transform=axes.transAxes)
+    word(axes, "prompt", look.grey)
 
 
 def _state(axes: Axes, result: GenerateResult, look: Look) -> None:

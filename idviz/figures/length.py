@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from idviz.figures.parts import height_inches
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import LINE_HEIGHT, context_axis, label_ends, mixer_colour, mixer_mark
 from idviz.lab.studies import Curve
@@ -43,7 +44,7 @@ def draw(result: LengthResult, figure: Figure | None = None, *, look: Look = Loo
     title = "Your text, measured now" if result.own else "Measured here, held-out text"
     if any(len(result.curves.of(mixer)) > 1 for mixer in result.curves.mixers) and not look.narrow:
         title += " (thin: each seed)"
-    top.set_title(title, color=look.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)
+    look.title(top, title)
     _paper(figure.add_axes([0.02, 0.0, 0.96, 0.262 if look.narrow else 0.225]), look)
     return figure
 
@@ -145,8 +146,7 @@ def _paper(axes: Axes, look: Look) -> None:
     """The paper's figures, as words, so that nobody takes them for a measurement of ours."""
     axes.set_axis_off()
     axes.set_xlim(0, 1)
-    inches = axes.get_position().height * axes.figure.get_figheight()
-    step = LINE_HEIGHT / inches
+    step = LINE_HEIGHT / height_inches(axes)
 
     def say(x: float, y: float, text: str, **style: str) -> None:
         axes.text(x, y, text, color=look.ink, fontsize=FONT_SIZE, va="top", transform=axes.transAxes, **style)

@@ -131,13 +131,8 @@ def _heat(axes: Axes, result: MemoryResult, look: Look) -> None:
     )
     shade[~np.isfinite(result.heat.T)] = (128, 128, 128, 255)
     shade[:, result.heat_at - stride >= result.instant, 3] = 60  # still to come
-    axes.imshow(
-        shade,
-        extent=(0, stride * len(result.heat_at), -0.5, result.order - 0.5),
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
-    )
+    axes.imshow(shade, extent=(0, stride * len(result.heat_at), -0.5, result.order - 0.5), origin="lower",
+                aspect="auto", interpolation="nearest")  # fmt: skip
     axes.set_xlim(0, length)
     axes.set_ylim(-0.5, result.order - 0.5)
     if result.instant < length:
@@ -148,11 +143,8 @@ def _heat(axes: Axes, result: MemoryResult, look: Look) -> None:
 
 def _strip(axes: Axes, scale: float) -> None:
     """The colours of the heat map, laid along the axis of the coefficients."""
-    axes.imshow(
-        mpl.colormaps[SIGNED_MAP](np.linspace(0, 1, 128), bytes=True)[None],
-        extent=(-scale, scale, 0, 1),
-        aspect="auto",
-    )
+    axes.imshow(mpl.colormaps[SIGNED_MAP](np.linspace(0, 1, 128), bytes=True)[None], extent=(-scale, scale, 0, 1),
+                aspect="auto")  # fmt: skip
     axes.set_xlim(-1.15 * scale, 1.15 * scale)
     axes.set_axis_off()
 

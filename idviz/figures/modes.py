@@ -89,15 +89,8 @@ def _reach(axes: Axes, result: ModesResult, look: Look) -> None:
 
 def _heat(axes: Axes, rows: np.ndarray, most: float, result: ModesResult, look: Look) -> None:
     count = len(rows)
-    axes.imshow(
-        rows,
-        aspect="auto",
-        interpolation="nearest",
-        cmap=SIGNED_MAP,
-        vmin=-most,
-        vmax=most,
-        extent=(-0.5, result.seen - 0.5, count - 0.5, -0.5),
-    )
+    axes.imshow(rows, aspect="auto", interpolation="nearest", cmap=SIGNED_MAP, vmin=-most, vmax=most,
+                extent=(-0.5, result.seen - 0.5, count - 0.5, -0.5))  # fmt: skip
     axes.set_facecolor(look.faint)  # tokens that are still to come
     axes.set_xlim(-0.5, result.horizon - 0.5)
     axes.set_ylim(-0.5, count - 0.5)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from idviz.figures.parts import legend, power_tick, whole_ticks
+from idviz.figures.parts import legend, power_tick, query_mark, whole_ticks
 from idviz.figures.style import APPROXIMATION, DASHED, DOTTED, FONT_SIZE, QUERY, SOFTMAX, SOLID, VALUES, Look, stacked
 from idviz.numbers.query import QueryResult
 
@@ -77,7 +77,7 @@ def _token_weights(axes: Axes, result: QueryResult, look: Look) -> None:
     axes.stairs(np.clip(row, 10 * low, 10 * high), edges, linewidth=1.8, baseline=None,
                 **_line(result))  # fmt: skip
     axes.axhline(0, color=look.grey, linewidth=0.6)
-    axes.plot([result.n], [0], marker="^", markersize=8, color=QUERY, markeredgecolor=look.ink, clip_on=False, zorder=5)
+    query_mark(axes, result.n, look)
     axes.set_xlim(0.5, max(result.n + 0.5, 1.5))
     axes.set_ylim(low, high)
     whole_ticks(axes.xaxis, 5)

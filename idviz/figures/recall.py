@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from idviz.figures.parts import width_inches
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import context_axis, label_ends, mixer_colour, mixer_mark
 from idviz.lab.studies import Recaller
@@ -109,8 +110,7 @@ def _orders(axes: Axes, result: RecallResult, look: Look) -> None:
 
 def _key(axes: Axes, look: Look) -> None:
     """The key of the marks that both panels share, in the room at the right."""
-    inches = axes.get_position().width * axes.figure.get_figwidth()
-    x = 1 + 0.1 / inches
+    x = 1 + 0.1 / width_inches(axes)
     rows = ("▲  trained on", "guessing among", "– –  those seen", "·····  all values")
     for row, text in enumerate(rows):
         axes.text(x, 0.98 - 0.29 * row, text, color=look.ink, fontsize=FONT_SIZE, transform=axes.transAxes, va="center")

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from idviz.figures.parts import height_inches, legend, query_mark, whole_ticks
 from idviz.figures.style import FONT_SIZE, INTERDOMAIN, KEYS, QUERY, S4D, SOFTMAX, VALUES, Look
 from idviz.figures.trained import mixer_colour
 from idviz.numbers.state import Head, StateResult, cumulative
@@ -42,22 +43,10 @@ def draw(result: StateResult, figure: Figure | None = None, *, look: Look = Look
     return figure
 
 
-def _named(axes: Axes, *entries: tuple[str, str]) -> None:
-    """Words in their colours above the axes, set from the right edge."""
-    inches = axes.get_position().width * axes.figure.get_figwidth()
-    height = axes.get_position().height * axes.figure.get_figheight()
-    x = 1.0
-    for text, colour in reversed(entries):
-        axes.text(x, 1 + 0.05 / height, text, color=colour, fontsize=FONT_SIZE, ha="right", va="bottom",
-                  transform=axes.transAxes)  # fmt: skip
-        x -= (0.084 * len(text) + 0.12) / inches  # a letter of DejaVu Sans at 10 points is about 0.084 inches wide
-
-
 def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look: Look, *, last: bool) -> None:
     """One head's weights on the tokens so far."""
     look.dress(axes, ylabel="weight")
-    axes.set_title(f"{short_name(head.mixer)}, {head.short}", color=text_colour_of(head.mixer, look),
-                   fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)  # fmt: skip
+    look.title(axes, f"{short_name(head.mixer)}, {head.short}", text_colour_of(head.mixer, look))
     if last:
         axes.set_xlabel("token")
     else:
@@ -67,9 +56,9 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
     low, high = min(float(row.min()), 0.0), max(float(row.max()), 0.0)
     pad = 0.08 * (high - low) or 1.0
     axes.set_ylim(low - pad * (low < 0), high + pad)
-    axes.plot([result.n], [0], marker="^", markersize=8, color=QUERY, markeredgecolor=look.ink, clip_on=False, zorder=5)
+    query_mark(axes, result.n, look)
     axes.set_xlim(0.5, len(result.tokens) + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 5)
     axes.yaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
     axes.yaxis.set_major_formatter(lambda value, _: number(value, 2))
 
@@ -94,8 +83,7 @@ def _near(axes: Axes, result: StateResult, look: Look) -> None:
         axes.axvline(result.memory, color=look.ink, linewidth=1.1, linestyle=(0, (1, 2)))
         right = result.memory > most**0.5
         axes.text(result.memory, 3, "memory " if right else " memory", color=look.ink, fontsize=FONT_SIZE,
-                  ha="right" if right else "left", va="bottom",
-                  bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+                  ha="right" if right else "left", va="bottom", bbox=look.ground(0.5))  # fmt: skip
 
 
 def _modes(axes: Axes, result: StateResult, look: Look) -> None:
@@ -107,9 +95,11 @@ def _modes(axes: Axes, result: StateResult, look: Look) -> None:
     axes.stairs(result.gamma, edges, color=VALUES, linewidth=1.8, baseline=None)
     axes.set_xlim(-0.5, M - 0.5)
     axes.set_ylim(0, 1.05)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+    whole_ticks(axes.xaxis, 5)
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    _named(axes, ("▮ ‖u‖", text_colour_of("interdomain", look)), ("— ‖γ‖", VALUES))
+    legend(
+        axes, ("▮ ‖u‖", text_colour_of("interdomain", look)), ("— ‖γ‖", VALUES), above=1 + 0.05 / height_inches(axes)
+    )
 
 
 def _basis(axes: Axes, below: Axes, result: StateResult, look: Look) -> None:
@@ -125,7 +115,7 @@ def _basis(axes: Axes, below: Axes, result: StateResult, look: Look) -> None:
     axes.set_ylim(0, 1.1)
     axes.set_yticks([0, 0.5, 1])
     axes.tick_params(labelbottom=False)
-    _named(axes, ("▮ |s|", look.query_text), ("◆ wave", look.ink))
+    legend(axes, ("▮ |s|", look.query_text), ("◆ wave", look.ink), above=1 + 0.05 / height_inches(axes))
     look.dress(below, xlabel="mode m")
     below.text(0, 1.12, "the waves' phases", color=look.ink, fontsize=FONT_SIZE, va="bottom",
                transform=below.transAxes)  # fmt: skip
@@ -136,4 +126,4 @@ def _basis(axes: Axes, below: Axes, result: StateResult, look: Look) -> None:
     below.set_yticks([-180, 0, 180], ["−180°", "0", "180°"])
     for part in (axes, below):
         part.set_xlim(-0.7, M - 0.3)
-        part.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+        whole_ticks(part.xaxis, 5)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 # Okabe–Ito, one meaning each, the same in both themes.
 KEYS = "#0072B2"  # keys and U
@@ -119,11 +121,20 @@ class Look:
         axes.set_xlabel(xlabel, color=self.ink, fontsize=FONT_SIZE)
         axes.set_ylabel(ylabel, color=self.ink, fontsize=FONT_SIZE)
         if title:
-            axes.set_title(title, color=self.ink, fontsize=FONT_SIZE + 0.5, loc="left", fontweight="bold", y=1.0)
+            self.title(axes, title)
         if grid:
             axes.grid(True, color=self.faint, linewidth=0.6)
             axes.set_axisbelow(True)
         return axes
+
+    def ground(self, pad: float) -> dict[str, Any]:
+        """For a text's ``bbox``: paper that hides what lies below, ``pad`` points wider than the text."""
+        return {"facecolor": self.paper, "edgecolor": "none", "pad": pad}
+
+    def title(self, axes: Axes, text: str, colour: str | None = None) -> Text:
+        """The axes' title, bold and at the left, in ink or another ``colour``."""
+        return axes.set_title(text, color=colour or self.ink, fontsize=FONT_SIZE + 0.5, fontweight="bold",
+                              loc="left", y=1.0)  # fmt: skip
 
 
 def stacked(count: int, *, left: float, right: float, top: float, bottom: float, gap: float) -> list[Box]:

@@ -31,13 +31,9 @@ def draw(result: ThreeForms, figure: Figure | None = None, *, look: Look = Look(
     """Four panels: time, memory, the weights of a window of queries, and one query's row."""
     figure = look.prepare(figure, narrow=(3.7, 9.6))
     clock, memory, heat, row = look.panels(figure, _WIDE, _NARROW)
-    figure.text(
-        *((0.03, 0.605) if look.narrow else (0.02, 0.1)),
-        f"Same outputs, to {number(max(result.differences), 2)} of the largest",
-        color=look.ink,
-        fontsize=FONT_SIZE,
-        va="bottom",
-    )
+    figure.text(*((0.03, 0.605) if look.narrow else (0.02, 0.1)),
+                f"Same outputs, to {number(max(result.differences), 2)} of the largest", color=look.ink,
+                fontsize=FONT_SIZE, va="bottom")  # fmt: skip
     milliseconds = [1000 * form.seconds for form in result.forms]
     mebibytes = [form.bytes / 2**20 for form in result.forms]
     _bars(clock, result, milliseconds, [duration(form.seconds) for form in result.forms], look)
@@ -87,15 +83,8 @@ def _heat(axes: Axes, result: ThreeForms, look: Look) -> None:
     weights = result.weights[:, first:stop]
     top = result.start + 0.5
     most = float(np.quantile(np.abs(weights), 0.998)) or 1.0
-    axes.imshow(
-        weights,
-        aspect="auto",
-        cmap=SIGNED_MAP,
-        vmin=-most,
-        vmax=most,
-        interpolation="nearest",
-        extent=(first + 0.5, stop + 0.5, stop + 0.5, top),
-    )
+    axes.imshow(weights, aspect="auto", cmap=SIGNED_MAP, vmin=-most, vmax=most, interpolation="nearest",
+                extent=(first + 0.5, stop + 0.5, stop + 0.5, top))  # fmt: skip
     axes.axhline(result.position, color=QUERY, linewidth=1.2)
     corner, end = result.chunk_start, min(result.chunk_start + result.chunk, result.length)
     square = np.array([corner, end, end, corner, corner]) + 0.5, np.array([corner, corner, end, end, corner]) + 0.5

@@ -1,13 +1,11 @@
-"""Shared by the pictures of trained models: colours and marks of mixers, labels at the ends of lines, a message."""
+"""Shared by the pictures of trained models: colours and marks of mixers, labels at the ends of lines."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from idviz.figures.style import FONT_SIZE, INTERDOMAIN, LINEAR, S4D, SOFTMAX, Look
 
@@ -72,14 +70,3 @@ def context_axis(axes: Axes, values: Sequence[int], *, most: int = 9) -> None:
     powers = powers[:: -(-len(powers) // most)]
     axes.set_xticks(powers, [str(power) for power in powers])
     axes.minorticks_off()
-
-
-def draw_message(message: str, figure: Figure | None = None, *, look: Look = Look()) -> Figure:
-    """A picture of a message, shown in place of a result."""
-    figure = look.prepare(figure, wide=(6.8, 2.4), narrow=(3.7, 3.4))
-    axes = look.dress(figure.add_axes([0.05, 0.08, 0.9, 0.84]))
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_visible(False)
-    lines = textwrap.wrap(message, 40 if look.narrow else 76)
-    axes.text(0, 0.5, "\n".join(lines), color=look.ink, fontsize=FONT_SIZE + 1, va="center", linespacing=1.5)
-    return figure

@@ -169,22 +169,12 @@ def _trajectories(name: str, order: int, method: str, instant: int) -> Trajector
     exact, approximate = _states(name, order, "exact"), _states(name, order, method)
     rms = float(np.sqrt(np.mean(values**2))) or 1.0
     x = np.linspace(0, 1, min(8 * order + 2, 400))
-    return Trajectories(
-        signal=values,
-        unit=unit,
-        time_unit=time_unit,
-        title=title,
-        method=dict(METHODS)[method],
-        order=order,
-        seen=instant,
-        exact=exact,
-        approximate=approximate,
-        distance=np.linalg.norm(approximate - exact, axis=1) / rms,
-        x=x,
-        from_exact=_rebuilt(exact[instant - 1], x),
-        from_approximate=_rebuilt(approximate[instant - 1], x),
-        warnings=_blow_up(exact, approximate, method),
-    )
+    return Trajectories(signal=values, unit=unit, time_unit=time_unit, title=title, method=dict(METHODS)[method],
+                        order=order, seen=instant, exact=exact, approximate=approximate,
+                        distance=np.linalg.norm(approximate - exact, axis=1) / rms, x=x,
+                        from_exact=_rebuilt(exact[instant - 1], x),
+                        from_approximate=_rebuilt(approximate[instant - 1], x),
+                        warnings=_blow_up(exact, approximate, method))  # fmt: skip
 
 
 def _rebuilt(state: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -194,16 +184,10 @@ def _rebuilt(state: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _normaliser(order: int, method: str, instant: int) -> Normaliser:
     exact, approximate = _states("ones", order, "exact"), _states("ones", order, method)
     e_0 = np.eye(order)[0]
-    return Normaliser(
-        method=dict(METHODS)[method],
-        order=order,
-        seen=instant,
-        exact=exact,
-        approximate=approximate,
-        exact_departure=np.linalg.norm(exact - e_0, axis=1),
-        departure=np.linalg.norm(approximate - e_0, axis=1),
-        warnings=_blow_up(exact, approximate, method),
-    )
+    return Normaliser(method=dict(METHODS)[method], order=order, seen=instant, exact=exact, approximate=approximate,
+                      exact_departure=np.linalg.norm(exact - e_0, axis=1),
+                      departure=np.linalg.norm(approximate - e_0, axis=1),
+                      warnings=_blow_up(exact, approximate, method))  # fmt: skip
 
 
 def _invariance(name: str, order: int, method: str, instant: int, repeats: int, step: float) -> Invariance:
@@ -212,24 +196,15 @@ def _invariance(name: str, order: int, method: str, instant: int, repeats: int, 
     slow = np.repeat(once, repeats)
     label = dict(METHODS)[method]
     stepped = _states(name, order, method)
-    return Invariance(
-        signal=once,
-        unit=unit,
-        title=title,
-        method=label,
-        order=order,
-        seen=instant,
-        repeats=repeats,
-        step=step,
-        systems=(
-            _system("LegS, exact", *(legs_project(signal, order)[:, 0] for signal in (once, slow))),
-            _system(
-                f"LegS, {label}", stepped[instant - 1], _states(name, order, method, repeats)[instant * repeats - 1]
-            ),
-            _system("S4D-Lin", *(time_invariant_states(signal, order, step) for signal in (once, slow))),
-        ),
-        warnings=_blow_up(_states(name, order, "exact"), stepped, method),
+    stepped_slow = _states(name, order, method, repeats)
+    systems = (
+        _system("LegS, exact", *(legs_project(samples, order)[:, 0] for samples in (once, slow))),
+        _system(f"LegS, {label}", stepped[instant - 1], stepped_slow[instant * repeats - 1]),
+        _system("S4D-Lin", *(time_invariant_states(samples, order, step) for samples in (once, slow))),
     )
+    return Invariance(signal=once, unit=unit, title=title, method=label, order=order, seen=instant, repeats=repeats,
+                      step=step, systems=systems,
+                      warnings=_blow_up(_states(name, order, "exact"), stepped, method))  # fmt: skip
 
 
 def _system(name: str, once: np.ndarray, repeated: np.ndarray) -> System:

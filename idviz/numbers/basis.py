@@ -70,22 +70,9 @@ def compute(
     before = coefficients[:degree] @ basis[:degree]
     after = before + amount * coefficients[degree] * basis[degree]
     error_before, error_after = _errors(values, coefficients[: degree + 1], amount)
-    return BasisResult(
-        name=whole.name,
-        unit=whole.unit,
-        order=order,
-        degree=degree,
-        amount=amount,
-        x=x,
-        basis=basis,
-        cells=values,
-        integrals=integrals[degree],
-        coefficients=coefficients,
-        before=before,
-        after=after,
-        error_before=error_before,
-        error_after=error_after,
-    )
+    return BasisResult(name=whole.name, unit=whole.unit, order=order, degree=degree, amount=amount, x=x, basis=basis,
+                       cells=values, integrals=integrals[degree], coefficients=coefficients, before=before, after=after,
+                       error_before=error_before, error_after=error_after)  # fmt: skip
 
 
 def _errors(cells: np.ndarray, coefficients: np.ndarray, amount: float) -> tuple[float, float]:

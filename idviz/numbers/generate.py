@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from idviz.arrays import read_only
 from idviz.needs import needed
 from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, trained
 
@@ -117,9 +118,7 @@ def curves(model: str, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     equal = fixed.state_size(1) / grows.state_size(1)  # the cache grows by as much at each token
     at = np.unique(np.linspace(0, max(longest, round(2 * equal)), 65).round().astype(int))
     own, other = np.array([kept(model, int(tokens)) for tokens in at], dtype=float).T.copy()
-    for column in (at, own, other):
-        column.flags.writeable = False
-    return at, own, other, equal
+    return read_only(at), read_only(own), read_only(other), equal
 
 
 def _label(model: str, token: int) -> str:
@@ -143,26 +142,11 @@ def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResul
         following = int(text.tokens[read])
         place = np.flatnonzero(text.top[token] == following)
         chosen = (_label(model, following), int(place[0]) if len(place) else None, float(text.probability[read]))
-    return GenerateResult(
-        model=model,
-        mixer=trained(model).mixer,
-        other_mixer=_kinds(model)[1].config.mixer,
-        temperature=temperature,
-        seed=seed,
-        pieces=pieces(model, tuple(text.tokens[:read].tolist())),
-        prompt=text.prompt,
-        made=token,
-        length=length,
-        probability=text.probability[:read],
-        top=tuple(_label(model, int(one)) for one in text.top[token]),
-        own=text.top_probability[token],
-        drawn=text.top_drawn[token],
-        entropy=float(text.entropy[token]),
-        chosen=chosen,
-        positions=at,
-        own_bytes=own,
-        other_bytes=other,
-        now_bytes=kept(model, read),
-        equal_at=equal,
-        warnings=(longer,) if read > limit else (),
-    )
+    return GenerateResult(model=model, mixer=trained(model).mixer, other_mixer=_kinds(model)[1].config.mixer,
+                          temperature=temperature, seed=seed, pieces=pieces(model, tuple(text.tokens[:read].tolist())),
+                          prompt=text.prompt, made=token, length=length, probability=text.probability[:read],
+                          top=tuple(_label(model, int(one)) for one in text.top[token]),
+                          own=text.top_probability[token], drawn=text.top_drawn[token],
+                          entropy=float(text.entropy[token]), chosen=chosen, positions=at, own_bytes=own,
+                          other_bytes=other, now_bytes=kept(model, read), equal_at=equal,
+                          warnings=(longer,) if read > limit else ())  # fmt: skip

@@ -65,19 +65,13 @@ def compute(*, modes: int, memory: float, initialisation: str, weights: str, lag
     delta = 2.0**-memory
     G, eigenvalues = _kernel(modes, memory, initialisation, weights, lags)
     return LagKernel(
-        name=LABELS[initialisation],
-        modes=modes,
-        delta=delta,
-        average=weights == "average",
-        G=G,
-        row=row,
-        decay=read_only(delta * np.exp(-delta * np.arange(lags))),
-        eigenvalues=eigenvalues,
+        name=LABELS[initialisation], modes=modes, delta=delta, average=weights == "average", G=G, row=row,
+        decay=read_only(delta * np.exp(-delta * np.arange(lags))), eigenvalues=eigenvalues,
         on_diagonal=float((np.diag(G) ** 2).sum() / (G**2).sum()),
         effective_rank=float(np.abs(eigenvalues).sum() ** 2 / (eigenvalues**2).sum()),
         width=_width(np.abs(G[row]), row),
         warnings=_warnings(aliases(spectrum(modes, initialisation), delta), modes, LABELS[initialisation], delta),
-    )
+    )  # fmt: skip
 
 
 def _width(values: np.ndarray, at: int) -> int:

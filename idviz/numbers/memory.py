@@ -126,27 +126,11 @@ def compute(
         # the method's departure is orthogonal to what no order-M state can hold
         own_errors = np.hypot(errors[:order], np.hypot.accumulate((coefficients - exact[:order]) / (rms or 1.0)))
         reconstruction = coefficients @ basis
-    return MemoryResult(
-        signal=whole,
-        order=order,
-        instant=instant,
-        method=method,
-        coefficients=coefficients,
-        exact=exact,
-        errors=errors,
-        own_errors=own_errors,
-        rms=rms,
-        heat_at=heat_at,
-        heat=heat,
-        scale=scale,
-        x=x,
-        reconstruction=reconstruction,
-        spike=_spike(past, coefficients),
-        previous_mean=previous_mean,
-        peak=highest,
-        peak_at=peak_at,
-        warnings=_warnings(method, highest, peak_at, past),
-    )
+    return MemoryResult(signal=whole, order=order, instant=instant, method=method, coefficients=coefficients,
+                        exact=exact, errors=errors, own_errors=own_errors, rms=rms, heat_at=heat_at, heat=heat,
+                        scale=scale, x=x, reconstruction=reconstruction, spike=_spike(past, coefficients),
+                        previous_mean=previous_mean, peak=highest, peak_at=peak_at,
+                        warnings=_warnings(method, highest, peak_at, past))  # fmt: skip
 
 
 def _check(whole: Signal, instant: int, method: str) -> None:

@@ -110,21 +110,13 @@ def compute(
     finest, aliased = resolution(lam, delta, initialisation), aliases(lam, delta)
     return ModesResult(
         spectra=tuple((label, spectrum(modes, name)) for name, label in INITIALISATIONS),
-        chosen=list(LABELS).index(initialisation),
-        delta=delta,
-        a_bar=a_bar,
-        b_bar=b_bar,
-        seen=seen,
-        horizon=HORIZON,
-        kernels=read_only(kappa.real / np.abs(b_bar)[:, None]),
-        basis=_legs(2 * modes, seen),
-        resolution=finest,
-        period=2 / delta if initialisation == "lin" and modes > 1 else None,
-        aliased=aliased,
+        chosen=list(LABELS).index(initialisation), delta=delta, a_bar=a_bar, b_bar=b_bar, seen=seen, horizon=HORIZON,
+        kernels=read_only(kappa.real / np.abs(b_bar)[:, None]), basis=_legs(2 * modes, seen), resolution=finest,
+        period=2 / delta if initialisation == "lin" and modes > 1 else None, aliased=aliased,
         head_deltas=read_only(head_deltas),
         head_resolutions=read_only(np.array([resolution(lam, step, initialisation) for step in head_deltas])),
         warnings=_warnings(aliased, modes, finest),
-    )
+    )  # fmt: skip
 
 
 def _warnings(aliased: int, modes: int, finest: float) -> tuple[str, ...]:

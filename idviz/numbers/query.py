@@ -216,30 +216,13 @@ def compute(
         state = CompressedState(responses @ xi_k, responses @ values, responses.sum(axis=1), n, method)
         report = denominator_report(xi_q, state)
     missed = full_readout - softmax_attention(queries[-1:], keys, values)[0] if features == "random" else None
-    return QueryResult(
-        tokens=tokens.pieces,
-        unit=tokens.unit,
-        n=n,
-        order=used,
-        method=method,
-        full_row=scores / n / full_denominator,
-        row=row,
-        s=s,
-        eta=eta,
-        numerator=numerator,
-        full_numerator=full_numerator,
-        denominator=denominator,
-        full_denominator=full_denominator,
-        readout=readout,
-        full_readout=full_readout,
-        scale=scale,
-        curve_error=error,
-        curve_bound=bound,
-        feature_error=None if missed is None else float(np.linalg.norm(missed)) / scale,
-        report=report,
-        needle=min(needle_position, needle_length) if source == "needle" else None,
-        warnings=tuple(_warnings(order, used, method, eta, feature_map, report)),
-    )
+    return QueryResult(tokens=tokens.pieces, unit=tokens.unit, n=n, order=used, method=method,
+                       full_row=scores / n / full_denominator, row=row, s=s, eta=eta, numerator=numerator,
+                       full_numerator=full_numerator, denominator=denominator, full_denominator=full_denominator,
+                       readout=readout, full_readout=full_readout, scale=scale, curve_error=error, curve_bound=bound,
+                       feature_error=None if missed is None else float(np.linalg.norm(missed)) / scale, report=report,
+                       needle=min(needle_position, needle_length) if source == "needle" else None,
+                       warnings=tuple(_warnings(order, used, method, eta, feature_map, report)))  # fmt: skip
 
 
 def _warnings(

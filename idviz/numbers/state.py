@@ -173,21 +173,11 @@ def compute(*, model, passage, text, layer, head, beside, beside_layer, beside_h
         raise ValueError(f"Query at token must be a whole number from 1 to {len(tokens)}, not {position}.")
     h, t = head - 1, position - 1
     u, gamma = (lengths[h, t] / max(float(lengths[h].max()), 1e-300) for lengths in (seen.u, seen.gamma))
-    return StateResult(
-        tokens=pieces(model, tokens),
-        n=position,
-        where=Head(model, config["mixer"], layer, head),
-        u=u,
-        gamma=gamma,
-        s=seen.s[h, t],
-        waves=seen.waves[h, t],
-        a_bar=seen.a_bar[h],
-        row=seen.weights[h, t, :position],
-        memory=float(seen.memory[h]),
-        error=seen.error,
-        state_numbers=_state_numbers(model, layer),
-        **_beside(beside, beside_layer, beside_head, text, tokens, layer, head, position),
-    )
+    return StateResult(tokens=pieces(model, tokens), n=position, where=Head(model, config["mixer"], layer, head), u=u,
+                       gamma=gamma, s=seen.s[h, t], waves=seen.waves[h, t], a_bar=seen.a_bar[h],
+                       row=seen.weights[h, t, :position], memory=float(seen.memory[h]), error=seen.error,
+                       state_numbers=_state_numbers(model, layer),
+                       **_beside(beside, beside_layer, beside_head, text, tokens, layer, head, position))  # fmt: skip
 
 
 def _beside(

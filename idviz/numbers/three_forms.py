@@ -135,15 +135,7 @@ def compute(*, length: str, chunk: str, modes: str, heads: str, position: int) -
     reference = forms[0].output
     largest = np.abs(reference).max()
     start = (position - 1) // WINDOW * WINDOW
-    return ThreeForms(
-        forms=forms,
-        differences=tuple(float(np.abs(form.output - reference).max() / largest) for form in forms),
-        length=T,
-        chunk=C,
-        modes=M,
-        heads=H,
-        state_numbers=H * 2 * M * 2 * WIDTH,
-        start=start,
-        weights=window_weights(T, M, H, start),
-        position=position,
-    )
+    return ThreeForms(forms=forms,
+                      differences=tuple(float(np.abs(form.output - reference).max() / largest) for form in forms),
+                      length=T, chunk=C, modes=M, heads=H, state_numbers=H * 2 * M * 2 * WIDTH, start=start,
+                      weights=window_weights(T, M, H, start), position=position)  # fmt: skip

@@ -79,15 +79,9 @@ class SliderInput(Input):
         named = not control.unit or control.unit.lower() in control.label.lower()
         label = control.label if named else f"{control.label} ({control.unit})"
         # The browser's slider fails on a range of zero width: there is always one step.
-        widget = kind(
-            value=control.minimum,
-            min=control.minimum,
-            max=control.minimum + control.step,
-            step=control.step,
-            description=label,
-            continuous_update=True,
-            readout_format="d" if control.integral else f".{_decimals(control.step)}f",
-        )
+        widget = kind(value=control.minimum, min=control.minimum, max=control.minimum + control.step, step=control.step,
+                      description=label, continuous_update=True,
+                      readout_format="d" if control.integral else f".{_decimals(control.step)}f")  # fmt: skip
         super().__init__(control, widget, changed)
         self.low = self.high = control.minimum
 

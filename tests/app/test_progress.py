@@ -62,7 +62,7 @@ def test_progress_is_a_share_and_raises_once_stopped():
         progress(2, 4)
 
 
-def test_slow_work_reports_and_is_gone_on_with_by_the_next_run(slow, session):
+def test_slow_work_reports_and_the_next_run_goes_on_with_it(slow, session):
     values = slow.explorable.resolve()
     work = render._ask(slow.explorable, values, LIGHT)
     until(lambda: work.progress.share == 0.5)
@@ -83,7 +83,7 @@ def test_slow_work_ends_when_the_person_asks_for_something_else(slow, session):
     assert slow.ended == 0
 
 
-def test_what_was_stopped_is_begun_anew(slow, session):
+def test_what_was_stopped_begins_again(slow, session):
     values = slow.explorable.resolve(order=5)
     work = render._ask(slow.explorable, values, LIGHT)
     until(lambda: work.progress.share == 0.5)

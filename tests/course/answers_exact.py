@@ -75,21 +75,9 @@ def lost(row, order):
     return np.sqrt(max(0.0, np.mean(row**2) - np.sum(project(row, order) ** 2)))
 
 
-RIGHT = {
-    "constant_state": [3, 0, 0, 0],
-    "running_mean": running_mean,
-    "legs_pair": legs_pair,
-    "unit": unit,
-    "safe_mean": safe_mean,
-    "positive_features": positive_features,
-    "running_attention": running_attention,
-    "basis": basis,
-    "project": project,
-    "step": step,
-    "readout": readout,
-    "token_weights": token_weights,
-    "lost": lost,
-}
+FUNCTIONS = (running_mean, legs_pair, unit, safe_mean, positive_features, running_attention,
+             basis, project, step, readout, token_weights, lost)  # fmt: skip
+RIGHT = {"constant_state": [3, 0, 0, 0]} | {function.__name__: function for function in FUNCTIONS}
 
 
 # -- usual mistakes: (exercise, the wrong answer, words that the explanation must contain) -------------------------

@@ -45,14 +45,8 @@ def next_start(start, x, a_bar, b_bar):
     return start
 
 
-RIGHT = {
-    "normal_part": normal_part,
-    "hold": hold,
-    "time_and_bandwidth": [0.015625, 64, 128],
-    "feature_map": feature_map,
-    "complex_readout": complex_readout,
-    "next_start": next_start,
-}
+FUNCTIONS = (normal_part, hold, feature_map, complex_readout, next_start)
+RIGHT = {"time_and_bandwidth": [0.015625, 64, 128]} | {function.__name__: function for function in FUNCTIONS}
 
 
 # -- usual mistakes: (exercise, the wrong answer, words that the explanation must contain) -------------------------
@@ -75,8 +69,8 @@ def wrong_hold(of_a=None, of_b=None):
 def naive(at_zero=None):
     def of_b(lam, delta):
         with np.errstate(all="ignore"):
-            found = (np.exp(lam * delta) - 1) / lam
-        return found if at_zero is None else np.where(lam == 0, at_zero, found)
+            b_bar = (np.exp(lam * delta) - 1) / lam
+        return b_bar if at_zero is None else np.where(lam == 0, at_zero, b_bar)
 
     return of_b
 

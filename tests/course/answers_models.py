@@ -58,16 +58,8 @@ def nats_below(per_cent):
     return math.log(100 / (100 - per_cent))
 
 
-RIGHT = {
-    "merge": merge,
-    "units": units,
-    "text_perplexity": text_perplexity,
-    "fair_targets": fair_targets,
-    "recall_labels": recall_labels,
-    "guesses": guesses,
-    "paired": paired,
-    "nats_below": nats_below,
-}
+FUNCTIONS = (merge, units, text_perplexity, fair_targets, recall_labels, guesses, paired, nats_below)
+RIGHT = {function.__name__: function for function in FUNCTIONS}
 
 
 # -- usual mistakes: (exercise, the wrong answer, words that the explanation must contain) --------------------------

@@ -270,10 +270,10 @@ def test_no_pyplot_and_no_front_end():
         "every = [explorable(slug) for slug in slugs()]\n"
         "for it in every:\n"
         "    if it.group == 'The exact half': export.png(it.figure())\n"
-        "found = {'torch'} & set(sys.modules)\n"
+        "loaded = {'torch'} & set(sys.modules)\n"
         "for it in every: export.png(it.figure())\n"
-        "found |= {'matplotlib.pyplot', 'streamlit', 'ipywidgets', 'IPython'} & set(sys.modules)\n"
-        "sys.exit(', '.join(found) or 0)\n"
+        "loaded |= {'matplotlib.pyplot', 'streamlit', 'ipywidgets', 'IPython'} & set(sys.modules)\n"
+        "sys.exit(', '.join(loaded) or 0)\n"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

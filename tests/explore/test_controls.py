@@ -19,21 +19,11 @@ class Result:
 
 
 def make(*controls, time=None):
-    return Explorable(
-        slug="x",
-        title="X",
-        question="x?",
-        prose="",
-        controls=controls,
-        compute=lambda **values: Result(values),
-        draw=lambda result, figure=None, *, look=None: figure or Figure(),
-        describe=str,
-        formula=lambda result: Formula("E1", "", ""),
-        table=lambda result: {},
-        try_this=(),
-        notebook=NotebookLink("00", ""),
-        time=time,
-    )
+    return Explorable(slug="x", title="X", question="x?", prose="", controls=controls,
+                      compute=lambda **values: Result(values),
+                      draw=lambda result, figure=None, *, look=None: figure or Figure(), describe=str,
+                      formula=lambda result: Formula("E1", "", ""), table=lambda result: {}, try_this=(),
+                      notebook=NotebookLink("00", ""), time=time)  # fmt: skip
 
 
 LENGTHS = {"short": 1, "ten": 10, "long": 1000}
@@ -199,9 +189,9 @@ def test_query_leaves_defaults_out():
 
 def test_instants():
     values = PAGE.resolve(signal="long", instant=333)
-    found = PAGE.instants(values)
-    assert found[0] == 1 and found[-1] == 1000 and 333 in found and len(found) <= 49
-    assert found == sorted(set(found)) and all(type(instant) is int for instant in found)
+    instants = PAGE.instants(values)
+    assert instants[0] == 1 and instants[-1] == 1000 and 333 in instants and len(instants) <= 49
+    assert instants == sorted(set(instants)) and all(type(instant) is int for instant in instants)
     assert PAGE.instants(PAGE.resolve()) == list(range(1, 11))
     assert PAGE.instants(PAGE.resolve(signal="short")) == [1]
     with pytest.raises(ValueError, match="no control that stands for time"):
@@ -210,8 +200,7 @@ def test_instants():
 
 def test_instants_of_a_slider_with_fractions():
     page = make(Slider(name="a", label="A", minimum=0.0, maximum=1.0, default=0.3, step=0.1), time="a")
-    found = page.instants(page.resolve())
-    assert found == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    assert page.instants(page.resolve()) == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
 
 def test_an_explorable_is_checked_when_made():

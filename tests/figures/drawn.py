@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from itertools import combinations
 
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -27,17 +29,22 @@ def texts(figure: Figure) -> list[Text]:
     return [text for text in drawn if text.get_text().strip() and text.get_visible()]
 
 
-def check_words(figure: Figure) -> None:
-    """Every text lies within the figure, at 10 points or more, and no two lie on each other."""
+def check_inside(figure: Figure, drawn: Iterable[Text]) -> None:
+    """Each of these texts lies within the figure, at 10 points or more."""
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    boxes = []
-    for text in texts(figure):
-        box, name = text.get_window_extent(), text.get_text()
-        assert text.get_fontsize() >= FONT_SIZE, name
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, name
-        assert not [other for other, second in boxes if overlap(box, second)], name
-        boxes.append((name, box))
+    for text in drawn:
+        box = text.get_window_extent()
+        assert text.get_fontsize() >= FONT_SIZE, text.get_text()
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, text.get_text()
+
+
+def check_words(figure: Figure) -> None:
+    """Every text lies within the figure, at 10 points or more, and no two lie on each other."""
+    check_inside(figure, texts(figure))
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
+    for (name, box), (other, second) in combinations(boxes, 2):
+        assert not overlap(box, second), (name, other)
 
 
 def overlap(one, other, slack: float = 1.5) -> bool:

@@ -8,7 +8,7 @@ from idviz.explore.pages.memory import EXPLORABLE as MEMORY
 from idviz.figures.memory import envelope, plain
 from idviz.figures.style import Look
 from idviz.samples.files import Uploaded
-from tests.figures.drawn import LOOKS, check_words
+from tests.figures.drawn import LOOKS
 
 
 def test_envelope_of_a_short_signal_is_its_steps():
@@ -26,27 +26,6 @@ def test_envelope_of_a_long_signal_keeps_every_spike():
     assert y.min() == -50
     assert abs(x[np.argmax(y)] - 77_777) <= 123_457 / 700 + 1
     assert np.all(np.diff(x) >= 0)
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-@pytest.mark.parametrize(
-    ("explorable", "values"),
-    [
-        (MEMORY, {}),
-        (MEMORY, {"signal": "membrane", "order": 16, "instant": 700}),
-        (MEMORY, {"signal": "steps", "order": 64, "method": "euler", "instant": 60}),
-        (MEMORY, {"order": 1, "instant": 300}),
-        (MEMORY, {"order": 256}),
-        (BASIS, {}),
-        (BASIS, {"signal": "membrane", "order": 64, "degree": 63, "cells": 128, "amount": -1.5}),
-        (BASIS, {"order": 1, "cells": 1}),
-        (BASIS, dict(BASIS.try_this[2].values)),
-        (MEMORY, {"signal": "constant", "order": 4, "instant": 1}),
-        (MEMORY, {"signal": "membrane", "order": 200, "instant": 900, "method": "euler"}),
-    ],
-)
-def test_nothing_clipped_nothing_small_nothing_overlaps(explorable, values, look):
-    check_words(explorable.draw(explorable.result(**values), look=look))
 
 
 @pytest.mark.parametrize("explorable", [MEMORY, BASIS])

@@ -1,45 +1,15 @@
-"""The pictures of explorables 3 and 4: nothing clipped, nothing too small, and which line is which."""
+"""The pictures of query and approximations: which line is which, and what a blow-up looks like."""
 
 from __future__ import annotations
 
 import matplotlib.colors as colors
 import numpy as np
-import pytest
 
 from idviz.explore.pages.approximations import EXPLORABLE as APPROXIMATIONS
 from idviz.explore.pages.query import EXPLORABLE as QUERY
 from idviz.figures.style import APPROXIMATION, SOFTMAX, VALUES
 from idviz.figures.style import QUERY as ORANGE
-from tests.figures.drawn import LOOKS, check_a_frame_is_quick, check_a_kept_figure, check_words, texts
-
-STATES = [
-    (QUERY, {}),
-    (QUERY, {"source": "needle"}),
-    (QUERY, {"method": "euler", "order": 64, "position": 30}),
-    (QUERY, {"method": "discrete", "order": 128, "position": 128}),
-    (QUERY, {"features": "identity", "order": 128}),
-    (QUERY, {"position": 1, "order": 1}),
-    (APPROXIMATIONS, {}),
-    (APPROXIMATIONS, {"signal": "constant", "order": 32, "method": "euler", "instant": 22}),
-    (APPROXIMATIONS, {"signal": "steps", "order": 128, "method": "euler", "instant": 60}),
-    (APPROXIMATIONS, {"view": "eta", "instant": 40}),
-    (APPROXIMATIONS, {"view": "eta", "method": "euler", "order": 64, "instant": 30}),
-    (APPROXIMATIONS, {"view": "invariance"}),
-    (APPROXIMATIONS, {"view": "invariance", "signal": "four", "order": 4, "method": "backward_euler"}),
-]
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.theme + "-narrow" * look.narrow)
-@pytest.mark.parametrize(("explorable", "values"), STATES, ids=lambda part: getattr(part, "slug", str(part)))
-def test_all_words_are_inside_large_enough_and_apart(explorable, values, look):
-    figure = explorable.figure(look=look, **values)
-    check_words(figure)
-    assert all(axes.get_xlabel() for axes in figure.axes)
-
-
-@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[3]], ids=["light", "dark-narrow"])
-def test_a_kept_figure_is_drawn_anew(look):
-    check_a_kept_figure(STATES[2::3], look)
+from tests.figures.drawn import texts
 
 
 def lines(axes):
@@ -78,8 +48,3 @@ def test_no_token_of_a_person_is_drawn_by_matplotlib():
     """Fonts lack many signs, and $ would start mathematics."""
     figure = QUERY.figure(text="$x_$ 👍🏽 日本 שלום")
     assert not any(set("$👍日ש") & set(text.get_text()) for text in texts(figure))
-
-
-@pytest.mark.parametrize("explorable", [QUERY, APPROXIMATIONS], ids=["query", "approximations"])
-def test_a_frame_is_quick(explorable):
-    check_a_frame_is_quick(explorable, explorable.time, range(20, 70, 10))

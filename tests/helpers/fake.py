@@ -44,42 +44,16 @@ def draw(result: FakeResult, figure: Figure | None = None, *, look: Look = Look(
 
 CONTROLS = (
     Choice(name="signal", label="Signal", options=(("wave", "a wave"), ("long", "a long one"), ("one", "one sample"))),
-    Slider(
-        name="order",
-        label="Order",
-        unit="numbers",
-        minimum=1,
-        maximum=64,
-        default=8,
-        upper=lambda values: 1 if values["signal"] == "one" else 64,
-    ),
-    Slider(
-        name="instant",
-        label="Instant",
-        unit="samples",
-        minimum=1,
-        maximum=500,
-        upper=lambda values: LENGTHS[values["signal"]],
-    ),
-    Slider(
-        name="rate",
-        label="Rate",
-        minimum=0.1,
-        maximum=2.0,
-        step=0.05,
-        default=0.3,
-        main=False,
-        disabled=lambda values: "A file has its own rate." if values["file"] is not None else None,
-    ),
-    TextInput(
-        name="words",
-        label="Words",
-        default="<some words>",
-        max_length=100,
-        disabled=lambda values: "One sample has no words." if values["signal"] == "one" else None,
-    ),
+    Slider(name="order", label="Order", minimum=1, maximum=64, default=8, unit="numbers",
+           upper=lambda values: 1 if values["signal"] == "one" else 64),
+    Slider(name="instant", label="Instant", minimum=1, maximum=500, unit="samples",
+           upper=lambda values: LENGTHS[values["signal"]]),
+    Slider(name="rate", label="Rate", main=False, minimum=0.1, maximum=2.0, default=0.3, step=0.05,
+           disabled=lambda values: "A file has its own rate." if values["file"] is not None else None),
+    TextInput(name="words", label="Words", default="<some words>", max_length=100,
+              disabled=lambda values: "One sample has no words." if values["signal"] == "one" else None),
     Upload(name="file", label="CSV", main=False),
-)
+)  # fmt: skip
 
 
 def make(*, delay: float = 0.0, calls: list[dict[str, Any]] | None = None, **replaced: Any) -> Explorable:

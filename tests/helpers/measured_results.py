@@ -15,15 +15,10 @@ TRAINED = 64
 def curve(losses: dict[int, float], half: float = 0.01) -> list[dict]:
     at = losses[TRAINED]
     return [
-        {
-            "context": c,
-            "loss": loss,
-            "perplexity": math.exp(loss),
-            "interval": [loss - half, loss + half],
-            "ratio": [math.exp(loss - at), math.exp(loss - at - half / 4), math.exp(loss - at + half / 4)],
-        }
+        {"context": c, "loss": loss, "perplexity": math.exp(loss), "interval": [loss - half, loss + half],
+         "ratio": [math.exp(loss - at), math.exp(loss - at - half / 4), math.exp(loss - at + half / 4)]}
         for c, loss in losses.items()
-    ]
+    ]  # fmt: skip
 
 
 def length() -> dict:
@@ -35,69 +30,47 @@ def length() -> dict:
         (None, None): {16: 5.0, 64: 5.0, 224: 5.0, 1024: 5.0},
     }
     models = [
-        {
-            "model": f"{mixer or 'unigram'}-{seed}",
-            "mixer": mixer,
-            "seed": seed,
-            "trained_at": TRAINED,
-            "parameters": 1000,
-            "curve": curve(losses),
-        }
+        {"model": f"{mixer or 'unigram'}-{seed}", "mixer": mixer, "seed": seed, "trained_at": TRAINED,
+         "parameters": 1000, "curve": curve(losses)}
         for (mixer, seed), losses in shapes.items()
-    ]
+    ]  # fmt: skip
     about = {"text": "plays", "held_out": ["macbeth"], "unit": "nats per token", "targets": 512, "seed": 0}
     return {**MADE_BY, **about, "tokens": 20_000, "models": models}
 
 
 def study(name: str, losses: dict[str, list[float]], mixers: dict[str, str] | None = None) -> dict:
     rows = [
-        {
-            "variant": variant,
-            "seed": seed,
-            "mixer": (mixers or {}).get(variant, "interdomain"),
-            "mixer_options": {},
-            "parameters": 1000,
-            "state_per_layer": 256,
-            "trained_at": TRAINED,
-            "tokens_seen": 100_000,
-            "loss": loss,
-            "interval": [loss - 0.1, loss + 0.1],
-            "targets": 4000,
-            "history": [[50_000, loss + 1.0], [100_000, loss]],
-        }
+        {"variant": variant, "seed": seed, "mixer": (mixers or {}).get(variant, "interdomain"), "mixer_options": {},
+         "parameters": 1000, "state_per_layer": 256, "trained_at": TRAINED, "tokens_seen": 100_000, "targets": 4000,
+         "loss": loss, "interval": [loss - 0.1, loss + 0.1], "history": [[50_000, loss + 1.0], [100_000, loss]]}
         for seed in range(max(map(len, losses.values())))
         for variant, those in losses.items()
         for loss in those[seed : seed + 1]
-    ]
+    ]  # fmt: skip
     return {**MADE_BY, "study": name, "title": name, "rows": rows, "summary": {}}
 
 
 def ablation() -> dict:
     """The fixed readout costs 0.1, values only 0.02, RoPE nothing that its seeds agree on, the norm helps nobody."""
-    return study(
-        "ablation",
-        {
-            "full": [3.0, 3.1, 3.2],
-            "fixed_readout": [3.1, 3.2, 3.3],
-            "value_input": [3.02, 3.12, 3.22],
-            "no_rope": [3.05, 3.05, 3.2],
-            "no_norm_bias": [2.95, 3.04, 3.15],
-        },
-    )
+    losses = {
+        "full": [3.0, 3.1, 3.2],
+        "fixed_readout": [3.1, 3.2, 3.3],
+        "value_input": [3.02, 3.12, 3.22],
+        "no_rope": [3.05, 3.05, 3.2],
+        "no_norm_bias": [2.95, 3.04, 3.15],
+    }
+    return study("ablation", losses)
 
 
 def mixers() -> dict:
     """S4D 15 % higher in perplexity, softmax 1 % lower."""
     s4d, softmax = math.log(1.15), math.log(0.99)
-    return study(
-        "mixers",
-        {
-            "interdomain": [3.0, 3.1, 3.2],
-            "s4d": [3.0 + s4d, 3.1 + s4d, 3.2 + s4d],
-            "softmax": [3.0 + softmax, 3.1 + softmax + 0.01, 3.2 + softmax - 0.01],
-        },
-        {"s4d": "s4d", "softmax": "softmax"},
-    )
+    losses = {
+        "interdomain": [3.0, 3.1, 3.2],
+        "s4d": [3.0 + s4d, 3.1 + s4d, 3.2 + s4d],
+        "softmax": [3.0 + softmax, 3.1 + softmax + 0.01, 3.2 + softmax - 0.01],
+    }
+    return study("mixers", losses, {"s4d": "s4d", "softmax": "softmax"})
 
 
 _STEPS, _SLOW = {"step_range": [0.02, 0.3]}, {"step_range": [0.001, 0.1]}
@@ -111,19 +84,9 @@ _RECALL = {  # variant: mixer, options, state, {pairs: the seeds' accuracies of 
 
 
 def _answer(accuracy: float, split: str, pairs: int, distance: int, seed: int) -> dict:
-    return {
-        "accuracy": accuracy,
-        "interval": [accuracy, accuracy],
-        "correct": 1,
-        "asked": 2,
-        "chance": 1 / 64,
-        "chance_among_seen": 1 / pairs,
-        "split": split,
-        "pairs": pairs,
-        "distance": distance,
-        "sequences": 64,
-        "seed": seed,
-    }
+    asked = {"split": split, "pairs": pairs, "distance": distance, "sequences": 64, "seed": seed}
+    chances = {"chance": 1 / 64, "chance_among_seen": 1 / pairs}
+    return {"accuracy": accuracy, "interval": [accuracy, accuracy], "correct": 1, "asked": 2, **chances, **asked}
 
 
 def recall() -> dict:

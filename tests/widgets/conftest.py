@@ -1,8 +1,13 @@
+"""Shared by the tests of widgets: a view, and no event loop left by a browser test."""
+
 from __future__ import annotations
 
 import asyncio
 
 import pytest
+
+from idviz.widgets import View
+from tests.helpers.fake import make
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +17,17 @@ def no_event_loop():
     asyncio._set_running_loop(None)
     yield
     asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def calls() -> list[dict]:
+    """The values of each compute of ``view``."""
+    return []
+
+
+@pytest.fixture
+def view(calls):
+    """The fake explorable, shown."""
+    view = View(make(calls=calls))
+    yield view
+    view.close()

@@ -29,11 +29,11 @@ def kernel():
 
 def run(client, code):
     """Run code; returns (messages of the cell, printed text). Fails on an error output."""
-    found = []
-    client.execute_interactive(code, timeout=60, output_hook=found.append)
-    errors = [message["content"]["evalue"] for message in found if message["msg_type"] == "error"]
+    messages = []
+    client.execute_interactive(code, timeout=60, output_hook=messages.append)
+    errors = [message["content"]["evalue"] for message in messages if message["msg_type"] == "error"]
     assert errors == []
-    return found, "".join(m["content"]["text"] for m in found if m["msg_type"] == "stream")
+    return messages, "".join(m["content"]["text"] for m in messages if m["msg_type"] == "stream")
 
 
 def test_thirty_queued_slider_messages_are_a_few_draws(kernel):
@@ -68,8 +68,8 @@ def test_thirty_queued_slider_messages_are_a_few_draws(kernel):
 )
 def test_a_view_is_shown_once_a_cell(kernel, code, shown):
     run(kernel, SETUP + "view = show(make())")
-    found, _ = run(kernel, code)
-    bundles = [m["content"]["data"] for m in found if m["msg_type"] in ("display_data", "execute_result")]
+    messages, _ = run(kernel, code)
+    bundles = [m["content"]["data"] for m in messages if m["msg_type"] in ("display_data", "execute_result")]
     widgets = [bundle for bundle in bundles if "application/vnd.jupyter.widget-view+json" in bundle]
     assert len(widgets) == shown
     stills = [bundle for bundle in bundles if "idviz-still" in bundle.get("text/html", "")]

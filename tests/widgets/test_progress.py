@@ -9,23 +9,23 @@ from tests.helpers.fake import make
 
 def slow(shown, **replaced):
     """The fake, reporting its way; ``shown`` collects (value, maximum, hidden) of the bar as a browser would see it."""
-    quick, found = make(), {}
+    quick, made = make(), {}
 
     def compute(*, progress=None, **values):
         for done in range(1, 4):
             progress(done, 3)
-            bar = found["view"]._bar if "view" in found else None
+            bar = made["view"]._bar if "view" in made else None
             shown.append((done, None) if bar is None else (bar.value, bar.layout.display))
         return quick.compute(**values)
 
-    return make(compute=compute, progress=True, **replaced), found
+    return make(compute=compute, progress=True, **replaced), made
 
 
 def test_a_bar_follows_slow_work_and_goes(monkeypatch):
     shown = []
-    explorable, found = slow(shown)
+    explorable, made = slow(shown)
     view = View(explorable)
-    found["view"] = view
+    made["view"] = view
     del shown[:]
     view.set(order=20)
     assert shown == [(1, None), (2, None), (3, None)] and view._bar.max == 3

@@ -1,52 +1,23 @@
-"""The view: moving controls, problems, one picture and no figures left behind, saving, the static fallback."""
+"""The view: moving controls, problems, one picture and no figures left behind."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import csv
 import gc
-import io
-import json
-import re
 from datetime import UTC, datetime
 
 import ipywidgets
-import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
-from PIL import Image
 
 from idviz.explore.controls import Slider
 from idviz.samples.files import Uploaded
 from idviz.widgets import View, all_views, show
 from tests.helpers.fake import make
+from tests.widgets.looking import every_widget, shown_text
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture
-def calls():
-    return []
-
-
-@pytest.fixture
-def view(calls):
-    view = View(make(calls=calls))
-    yield view
-    view.close()
-
-
-def shown_text(view):
-    """Every word on the page, from all HTML widgets."""
-    found, queue = [], [view.widget]
-    while queue:
-        widget = queue.pop()
-        queue.extend(getattr(widget, "children", ()))
-        if isinstance(widget, (ipywidgets.HTML, ipywidgets.HTMLMath)) and widget.layout.display != "none":
-            found.append(widget.value)
-    return "\n".join(found)
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -98,21 +69,21 @@ def test_a_slider_moves_picture_caption_and_formula(view):
     assert view.values["order"] == 21 and view.result.order == 21
     assert view.picture != before and view.picture.startswith(PNG_START)
     assert "Order 21" in shown_text(view) and r"{21}" in shown_text(view)
-    assert all(s.continuous_update for s in _all(view.widget) if isinstance(s, ipywidgets.IntSlider))
+    assert all(s.continuous_update for s in every_widget(view.widget) if isinstance(s, ipywidgets.IntSlider))
 
 
 def test_thirty_moves_leave_one_picture_and_no_figures(view):
     view.set(order=9)
     gc.collect()
     before = sum(isinstance(thing, Figure) for thing in gc.get_objects())
-    image, widgets_before = view._image, len(_all(view.widget))
+    image, widgets_before = view._image, len(every_widget(view.widget))
     for order in range(20, 50):
         view.inputs["order"].widget.value = order
     gc.collect()
     assert view.result.order == 49
     assert sum(isinstance(thing, Figure) for thing in gc.get_objects()) == before
-    assert [w for w in _all(view.widget) if isinstance(w, ipywidgets.Image)] == [image]
-    assert len(_all(view.widget)) == widgets_before
+    assert [w for w in every_widget(view.widget) if isinstance(w, ipywidgets.Image)] == [image]
+    assert len(every_widget(view.widget)) == widgets_before
     assert pyplot.get_fignums() == []
     assert view.errors == []
 
@@ -314,86 +285,3 @@ def test_result_is_never_behind_the_slider():
 
     assert asyncio.run(move_and_look()) == (30, 30)
     view.close()
-
-
-# -- saving -----------------------------------------------------------------------------------------------------------
-def offered(view):
-    """Name, kind and bytes of the link in the Save row."""
-    found = re.search(r'download="([^"]+)" href="data:([^;]+);base64,([^"]+)"', view.saving.ready.value)
-    assert found, view.saving.ready.value
-    return found[1], found[2], base64.b64decode(found[3])
-
-
-def test_save_png_svg_csv_json(view):
-    view.saving.buttons["PNG"].click()
-    assert offered(view) == ("idviz-fake.png", "image/png", view.picture)
-
-    view.saving.buttons["SVG"].click()
-    name, kind, data = offered(view)
-    assert (name, kind) == ("idviz-fake.svg", "image/svg+xml") and data.lstrip().startswith(b"<?xml")
-    assert b"Order 8 at instant 40" in data
-
-    view.saving.buttons["CSV"].click()
-    rows = list(csv.DictReader(io.StringIO(offered(view)[2].decode())))
-    np.testing.assert_array_equal([float(row["signal"]) for row in rows], view.result.signal)
-
-    view.saving.buttons["JSON"].click()
-    assert json.loads(offered(view)[2])["settings"]["order"] == 8
-
-    view.inputs["order"].widget.value = 9
-    assert "download" not in view.saving.ready.value  # a link to an older picture would mislead
-    assert view.errors == []
-
-
-def check_gif(data, view):
-    with Image.open(io.BytesIO(data)) as animation:
-        assert animation.format == "GIF" and animation.n_frames == 40
-
-
-def test_save_gif_at_once_without_a_loop(view):
-    before = view.picture
-    view.saving.buttons["GIF"].click()
-    check_gif(offered(view)[2], view)
-    assert view.picture == before and view.values["instant"] == 40
-
-
-def test_save_gif_in_a_loop_with_progress_and_stop(view):
-    button = view.saving.buttons["GIF"]
-
-    async def save(stop):
-        button.click()
-        await asyncio.sleep(0.05)
-        assert re.search(r"picture \d+ of 40", view.saving.ready.value) and button.description == "Stop"
-        if stop:
-            button.click()
-        for _ in range(600):
-            if button.description == "GIF":
-                return
-            await asyncio.sleep(0.05)
-
-    asyncio.run(save(stop=True))
-    assert view.saving.ready.value == "GIF: stopped"
-    asyncio.run(save(stop=False))
-    check_gif(offered(view)[2], view)
-    assert view.errors == []
-
-
-def test_no_gif_without_a_time():
-    view = View(make(time=None))
-    assert "GIF" not in view.saving.buttons and view.panel.player is None
-    view.close()
-
-
-def test_a_table_that_breaks_is_reported_and_recorded():
-    def table(result):
-        raise TypeError("no table")
-
-    view = View(make(table=table))
-    view.saving.buttons["CSV"].click()
-    assert "This could not be saved: TypeError: no table" in shown_text(view)
-    assert [type(error) for error in view.errors] == [TypeError]
-    view.close()
-
-
-def _all(widget):
-    return [widget, *(leaf for child in getattr(widget, "children", ()) for leaf in _all(child))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Control
+from idviz.explore.pages.common import only_where
 from idviz.explore.pages.measured import GROUP, UNMEASURED, page
 from idviz.explore.pages.readout_formula import readout_formula
 from idviz.figures.ablation import UNITS, draw
@@ -105,18 +106,13 @@ def _controls(comparisons: Mapping[str, Comparison | None]) -> tuple[Control, ..
     parts = [(name, label_of(name)) for name in ("full", "fixed_readout")]
     mixers = [(name, label_of(name, name)) for name in ("interdomain", "s4d")]
     return (
-        Choice(
-            name="study", label="Compare", options=tuple(STUDIES.items()), help="Two studies, each over several seeds."
-        ),
+        Choice(name="study", label="Compare", options=tuple(STUDIES.items()),
+               help="Two studies, each over several seeds."),
         _choice("part", "Taken away", "ablation", comparisons["ablation"], parts),
         _choice("mixer", "Mixer", "mixers", comparisons["mixers"], mixers),
-        Choice(
-            name="unit",
-            label="Unit",
-            options=tuple(UNITS.items()),
-            help="A difference of losses, or by how many per cent the perplexity differs.",
-        ),
-    )
+        Choice(name="unit", label="Unit", options=tuple(UNITS.items()),
+               help="A difference of losses, or by how many per cent the perplexity differs."),
+    )  # fmt: skip
 
 
 def _choice(
@@ -125,34 +121,23 @@ def _choice(
     """The choice of a study's variant; the second one by default, since the first is what it is compared with."""
     measured = comparison and [(variant.name, label(variant)) for variant in comparison.variants]
     options = tuple(measured or unmeasured)
-    return Choice(
-        name=name,
-        label=title,
-        options=options,
-        default=options[min(1, len(options) - 1)][0],
-        help="Its training is drawn beside the first one's, and its difference is spelled out.",
-        disabled=lambda values: None if values["study"] == study else f"only for {STUDIES[study]}",
-    )
+    return Choice(name=name, label=title, options=options, default=options[min(1, len(options) - 1)][0],
+                  help="Its training is drawn beside the first one's, and its difference is spelled out.",
+                  disabled=only_where("study", study, reason=f"only for {STUDIES[study]}"))  # fmt: skip
 
 
 def make(results: Mapping[str, Comparison | None]) -> Explorable:
     """The page from the studies "ablation" and "mixers" (None where one is missing)."""
     comparisons = {name: results[name] for name in STUDIES}
     return Explorable(
-        slug="ablation",
-        title="Which part does the work",
-        group=GROUP,
+        slug="ablation", title="Which part does the work", group=GROUP,
         question="Which part of the layer does the work?",
         prose=_prose(comparisons),
         controls=_controls(comparisons),
-        compute=compute(comparisons),
-        draw=draw,
-        describe=describe,
-        formula=formula,
-        table=table,
+        compute=compute(comparisons), draw=draw, describe=describe, formula=formula, table=table,
         try_this=_try_this(comparisons),
         notebook=NotebookLink("09_which_part", "2 · One part at a time"),
-    )
+    )  # fmt: skip
 
 
 def _try_this(comparisons: Mapping[str, Comparison | None]) -> tuple[TryThis, ...]:

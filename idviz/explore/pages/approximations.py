@@ -144,13 +144,12 @@ _ONLY_INVARIANCE = only_where("view", "invariance", reason="only for scale invar
 
 
 EXPLORABLE = Explorable(
-    slug="approximations",
-    title="Approximations",
+    slug="approximations", title="Approximations",
     question="What goes wrong when the memory is kept by an approximate step?",
     prose=(
         "The LegS state can be kept exactly. Many programs step its differential equation instead: bilinear, backward "
-        "Euler or Euler, from a state of zeros. Here the exact state is drawn solid and the approximation dashed. The "
-        "first samples are where they part; η, the state of the constant 1, should be 1, 0, 0, … and is not; and only "
+        "Euler or Euler, from a state of zeros. Here the exact state is drawn solid and the approximation dashed. They "
+        "part in the first samples; η, the state of the constant 1, should be 1, 0, 0, … and is not; and only "
         "LegS forgets how fast its signal was played: a time-invariant system (S4D-Lin here) does not."
     ),
     controls=(
@@ -167,31 +166,17 @@ EXPLORABLE = Explorable(
         Slider(name="step", label="Step Δ of S4D-Lin", main=False, minimum=0.005, maximum=0.5, default=0.05, step=0.005,
                help="Its memory is about 1/Δ samples.", disabled=_ONLY_INVARIANCE),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "Euler blows up",
-            {"signal": "constant", "order": 32, "method": "euler", "instant": 22},
-            "200 ones, and Euler's state passes 1e20 near sample 22, back at 1, 0, 0, … by sample 50. The exact state "
-            "is 1, 0, 0, … throughout. A check at the end only would have seen nothing.",
-        ),
-        TryThis(
-            "η is not e₀",
-            {"view": "eta", "method": "bilinear", "order": 16, "instant": 10},
-            "After ten samples the bilinear η has weight on every basis function: the denominator of the ratio readout "
-            "is then no plain mean, which is why η is tracked.",
-        ),
-        TryThis(
-            "Which HiPPO is this?",
-            {"view": "invariance", "signal": "four", "order": 4},
-            "1, 3, −2, 0.5 and the same with each sample three times: equal LegS states, different S4D states. A "
-            "picture that changes with the sampling rate is not LegS.",
-        ),
+        TryThis("Euler blows up", {"signal": "constant", "order": 32, "method": "euler", "instant": 22},
+                "On 200 ones Euler's state passes 1e20 near sample 22 and is back at 1, 0, 0, … by sample 50. The "
+                "exact state is 1, 0, 0, … throughout. A check at the end alone would have seen nothing."),
+        TryThis("η is not e₀", {"view": "eta", "method": "bilinear", "order": 16, "instant": 10},
+                "After ten samples the bilinear η has weight on every basis function: the denominator of the ratio "
+                "readout is then no plain mean, which is why η is tracked."),
+        TryThis("Which HiPPO is this?", {"view": "invariance", "signal": "four", "order": 4},
+                "1, 3, −2, 0.5 and the same with each sample three times: equal LegS states, different S4D states. A "
+                "picture that changes with the sampling rate is not LegS."),
     ),
-    notebook=NotebookLink("02_hippo_legs", "6 · Approximations, labelled as such"),
-    time="instant",
+    notebook=NotebookLink("02_hippo_legs", "6 · Approximations, labelled as such"), time="instant",
 )  # fmt: skip

@@ -73,9 +73,7 @@ def table(result: BasisResult) -> dict[str, np.ndarray]:
 
 
 EXPLORABLE = Explorable(
-    slug="basis",
-    title="Basis",
-    question="What does one coefficient mean?",
+    slug="basis", title="Basis", question="What does one coefficient mean?",
     prose=(
         "The window from the first sample to now is stretched onto the interval from 0 to 1. On it live the φ_m: "
         "polynomials, one of each degree, of unit size and at right angles to each other. A coefficient c_m says how "
@@ -93,31 +91,17 @@ EXPLORABLE = Explorable(
         Slider(name="amount", label="Times c_m", minimum=-2.0, maximum=3.0, default=1.0, step=0.1,
                help="1 is the exact coefficient. Any other value fits worse: that is what makes it the coefficient."),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "Add up a signal, shape by shape",
-            {"signal": "steps", "order": 24, "degree": 6, "cells": 24},
-            "Play the degree from 0: each shape bends the green line towards the steps, and the error never rises. The "
-            "corners come last and never quite.",
-        ),
-        TryThis(
-            "One coefficient, wrong on purpose",
-            {"signal": "steps", "order": 12, "degree": 6, "amount": -1.0},
-            "With the sign of c₆ turned, the green line leaves the steps. Move “Times c_m” through 1: the error is "
-            "least there, and only there, whatever the other coefficients are.",
-        ),
-        TryThis(
-            "Fewer cells than wiggles",
-            {"signal": "noise", "order": 40, "degree": 36, "cells": 12},
-            "φ₃₆ changes sign three times within a cell, so its integral over the inner cells is almost nothing: "
-            "twelve numbers can say little about so fine a shape.",
-        ),
+        TryThis("Add up a signal, shape by shape", {"signal": "steps", "order": 24, "degree": 6, "cells": 24},
+                "Play the degree from 0: each shape bends the green line towards the steps, and the error never "
+                "rises. The corners come last, and never fully."),
+        TryThis("One coefficient, wrong on purpose", {"signal": "steps", "order": 12, "degree": 6, "amount": -1.0},
+                "With the sign of c₆ turned, the green line leaves the steps. Move “Times c_m” through 1: the error is "
+                "least there, and only there, whatever the other coefficients are."),
+        TryThis("Fewer cells than wiggles", {"signal": "noise", "order": 40, "degree": 36, "cells": 12},
+                "φ₃₆ changes sign three times within a cell, so its integral over the inner cells is almost nothing: "
+                "twelve numbers can say little about so fine a shape."),
     ),
-    notebook=NotebookLink("02_hippo_legs", "1 · A basis on a growing window"),
-    time="degree",
+    notebook=NotebookLink("02_hippo_legs", "1 · A basis on a growing window"), time="degree",
 )  # fmt: skip

@@ -25,24 +25,15 @@ def modes_slider(maximum: int, help: str) -> Slider:
 
 def memory_slider() -> Slider:
     """The step Δ, by the logarithm of the memory that it gives."""
-    return Slider(
-        name="memory",
-        label="Memory, log₂ 1/Δ",
-        minimum=0.0,
-        maximum=8.0,
-        default=5,
-        step=0.25,
-        help="The step Δ is 2 to minus this: 5 is Δ = 1/32, a memory of about 32 tokens.",
-    )
+    return Slider(name="memory", label="Memory, log₂ 1/Δ", minimum=0.0, maximum=8.0, default=5, step=0.25,
+                  help="The step Δ is 2 to minus this: 5 is Δ = 1/32, a memory of about 32 tokens.")  # fmt: skip
 
 
 def initialisation_choice() -> Choice:
     return Choice(
-        name="initialisation",
-        label="Initialisation",
-        options=INITIALISATIONS,
+        name="initialisation", label="Initialisation", options=INITIALISATIONS,
         help="Where the modes λ start: evenly spaced (Lin), spread by an inverse law (Inv), or LegS's own spectrum.",
-    )
+    )  # fmt: skip
 
 
 def size_choice(name: str, label: str, sizes: Sequence[int], default: int, help: str, *, main: bool = True) -> Choice:

@@ -90,24 +90,14 @@ def table(result: GenerateResult) -> Mapping[str, np.ndarray]:
 
 def tokens(result: GenerateResult) -> tuple[TokenView, ...]:
     """The text so far, each token coloured by its probability, the newest outlined."""
-    return (
-        TokenView(
-            tokens=result.pieces,
-            weights=result.probability,
-            query=result.read - 1 if result.made else None,
-            label=f"{result.model}: probability of each token, given all before it",
-            signed=False,
-            unread="nothing before it",
-        ),
-    )
+    newest = result.read - 1 if result.made else None
+    label = f"{result.model}: probability of each token, given all before it"
+    return (TokenView(result.pieces, result.probability, newest, label, signed=False, unread="nothing before it"),)
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
 EXPLORABLE = Explorable(
-    slug="generate",
-    title="Generate",
-    group=GROUP,
-    question="What does a model keep while it writes?",
+    slug="generate", title="Generate", group=GROUP, question="What does a model keep while it writes?",
     prose=(
         "A small model, trained on Shakespeare's plays alone, continues your prompt. At each step it gives every token "
         "of its vocabulary a probability; one token is drawn and read, and the state is updated. Interdomain, S4D and "
@@ -120,86 +110,31 @@ EXPLORABLE = Explorable(
         "convolutions remember."
     ),
     controls=(
-        Choice(
-            name="model",
-            label="Model",
-            options=options(),
-            help="One of the bundled models: same size, same text, same training; only the token mixer differs.",
-        ),
-        ModelText(
-            name="prompt",
-            label="Prompt",
-            default=PROMPT,
-            max_length=2000,
-            tokens=MOST_PROMPT,
-            may_be_empty=True,
-            help=f"What the model continues, up to {MOST_PROMPT} tokens. Empty: it starts from a new line.",
-        ),
-        Slider(
-            name="temperature",
-            label="Temperature",
-            minimum=0.0,
-            maximum=2.0,
-            default=0.8,
-            step=0.1,
-            help="0 takes the likeliest token every time; 1 draws from the model's own probabilities; 2 is wild.",
-        ),
-        Slider(
-            name="seed",
-            label="Seed",
-            minimum=0,
-            maximum=99,
-            default=0,
-            help="Of the dice. Another seed, another text; at temperature 0 it makes no difference.",
-            disabled=lambda values: "temperature 0 throws no dice" if values["temperature"] == 0 else None,
-        ),
-        Slider(
-            name="length",
-            label="New tokens",
-            main=False,
-            minimum=1,
-            maximum=MOST_NEW,
-            default=80,
-            unit="tokens",
-            help="How many tokens the model makes in all.",
-        ),
-        Slider(
-            name="token",
-            label="Made so far",
-            minimum=0,
-            maximum=MOST_NEW,
-            default=40,
-            unit="tokens",
-            help="How many of the new tokens are there already. Play it.",
-            upper=lambda values: values["length"],
-        ),
+        Choice(name="model", label="Model", options=options(),
+               help="One of the bundled models: same size, same text, same training; only the token mixer differs."),
+        ModelText(name="prompt", label="Prompt", default=PROMPT, may_be_empty=True, max_length=2000, tokens=MOST_PROMPT,
+                  help=f"What the model continues, up to {MOST_PROMPT} tokens. Empty: it starts from a new line."),
+        Slider(name="temperature", label="Temperature", minimum=0.0, maximum=2.0, default=0.8, step=0.1,
+               help="0 takes the likeliest token every time; 1 draws from the model's own probabilities; 2 is wild."),
+        Slider(name="seed", label="Seed", minimum=0, maximum=99, default=0,
+               help="For the random draws: another seed gives another text, except at temperature 0.",
+               disabled=lambda values: "at temperature 0 nothing is random" if values["temperature"] == 0 else None),
+        Slider(name="length", label="New tokens", main=False, minimum=1, maximum=MOST_NEW, default=80, unit="tokens",
+               help="How many tokens the model makes in all."),
+        Slider(name="token", label="Made so far", minimum=0, maximum=MOST_NEW, default=40, unit="tokens",
+               help="How many of the new tokens are there already. Play it.", upper=lambda values: values["length"]),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "No dice",
-            {"temperature": 0.0, "token": 60},
-            "At temperature 0 every token is the likeliest one, so that all seeds give the same text, and small models "
-            "often go round in circles. Step through: the orange bar is always the first.",
-        ),
-        TryThis(
-            "Too hot",
-            {"temperature": 2.0, "token": 60},
-            "High bars shrink and the many others grow; the black marks show the model's own probabilities. Surprise "
-            "rises, and words fall apart.",
-        ),
-        TryThis(
-            "Nothing to go on",
-            {"prompt": "", "token": 0},
-            "From a new line alone the model has one token to go on. Play it: how many tokens until surprise falls? "
-            "The state has its full size from the start.",
-        ),
+        TryThis("Nothing random", {"temperature": 0.0, "token": 60},
+                "At temperature 0 every token is the likeliest one, so that all seeds give the same text, and small "
+                "models often go round in circles. Step through: the orange bar is always the first."),
+        TryThis("Too hot", {"temperature": 2.0, "token": 60},
+                "High bars shrink and the many others grow; the black marks show the model's own probabilities. "
+                "Surprise rises, and words fall apart."),
+        TryThis("Nothing to go on", {"prompt": "", "token": 0},
+                "From a new line alone the model has one token to go on. Play it: how many tokens until surprise "
+                "falls? The state has its full size from the start."),
     ),
-    notebook=NotebookLink("06_small_language_model", "5 · The model writes"),
-    time="token",
-    tokens=tokens,
-)
+    notebook=NotebookLink("06_small_language_model", "5 · The model writes"), time="token", tokens=tokens,
+)  # fmt: skip

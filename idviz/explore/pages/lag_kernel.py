@@ -66,14 +66,12 @@ def table(result: LagKernel) -> Mapping[str, np.ndarray]:
 
 
 EXPLORABLE = Explorable(
-    slug="lag_kernel",
-    title="Lag kernel G",
-    group="The learned half",
+    slug="lag_kernel", title="Lag kernel G", group="The learned half",
     question="What stands between this layer and linear attention?",
     prose=(
         "Unroll the layer's state, and every output is a sum over pairs of past tokens: a key τ back, matched with the "
         "query, and a value τ′ back. G(τ, τ′) is the weight of that value for that match. If G were the identity, each "
-        "key would bring back its own value: linear attention, exactly. M modes only give a blur of it, of rank 2M, "
+        "key would bring back its own value: linear attention, exactly. M modes give only a blur of it, of rank 2M, "
         "which also fades with the lag; so a match brings back its neighbours' values too."
     ),
     controls=(
@@ -88,30 +86,17 @@ EXPLORABLE = Explorable(
                help="The lag of the key that the query matches; the row says which values it brings back.",
                upper=lambda values: values["lags"] - 1),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "Few modes: a blur",
-            {"modes": 4},
-            "The sharp diagonal has become a wide band: a match 16 tokens back brings back the values of a dozen "
-            "neighbours. Raise M to 32 and watch the band narrow to one token.",
-        ),
-        TryThis(
-            "Too large a step: echoes",
-            {"memory": 3, "modes": 32},
-            "At Δ = 1/8 the kernels repeat after 16 tokens: every match also brings back values 16 tokens to either "
-            "side. More modes do not help; a smaller step does.",
-        ),
-        TryThis(
-            "All weights one: near silence",
-            {"memory": 8, "modes": 32, "weights": "ones"},
-            "A slow head with w = 1: the diagonal lies far below Δ exp(−Δτ), so the head hardly speaks. The initial "
-            "weights undo exactly that: switch back to them.",
-        ),
+        TryThis("Few modes: a blur", {"modes": 4},
+                "The sharp diagonal has become a wide band: a match 16 tokens back brings back the values of a dozen "
+                "neighbours. Raise M to 32 and watch the band narrow to one token."),
+        TryThis("Too large a step: echoes", {"memory": 3, "modes": 32},
+                "At Δ = 1/8 the kernels repeat after 16 tokens: every match also brings back values 16 tokens to "
+                "either side. More modes do not help; a smaller step does."),
+        TryThis("All weights one: near silence", {"memory": 8, "modes": 32, "weights": "ones"},
+                "A slow head with w = 1: the diagonal lies far below Δ exp(−Δτ), so the head hardly speaks. The "
+                "initial weights undo exactly that: switch back to them."),
     ),
     notebook=NotebookLink("05_learned_layer", "4 · The lag kernel, live"),
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from idviz.explore.base import Explorable, Formula, NotebookLink, TryThis
 from idviz.explore.controls import Choice, Control, TextInput, Upload
 from idviz.explore.formulas import tex_number
+from idviz.explore.pages.common import only_where
 from idviz.explore.pages.measured import GROUP, UNMEASURED, page
 from idviz.explore.pages.readout_formula import LAG_READOUT, readout_formula
 from idviz.figures.length import UNITS, draw
@@ -125,46 +126,23 @@ def _prose(saved: LengthCurves | None) -> str:
 
 def _controls(mixers: Sequence[str]) -> tuple[Control, ...]:
     return (
-        Choice(
-            name="source",
-            label="Text",
-            options=(("saved", "held-out text, saved results"), ("own", "your own text, measured now")),
-            help=f"Your own text is read by the bundled models on this machine: {TARGETS} targets, some seconds.",
-        ),
-        Choice(
-            name="models",
-            label="Models",
-            options=(("all", "all of them"), *((mixer, capital(mixer_name(mixer))) for mixer in mixers)),
-            help="Same recipe, same text, same number of parameters within 2 %; only the mixer differs.",
-        ),
-        Choice(
-            name="unit",
-            label="Unit",
-            options=tuple(UNITS.items()),
-            help="The ratio compares each model with itself, with a paired interval.",
-        ),
-        TextInput(
-            name="text",
-            label="Your text",
-            default=SPEECH,
-            max_length=8000,
-            help="Measured when you leave the field. It stays on this machine.",
-            disabled=_why_not_the_field,
-        ),
-        Upload(
-            name="file",
-            label="A longer text",
-            suffixes=(".txt", ".md"),
-            max_bytes=4_000_000,
-            main=False,
-            help="A UTF-8 text file in place of the field: a longer text allows longer contexts.",
-            disabled=_why_not_own,
-        ),
-    )
+        Choice(name="source", label="Text",
+               options=(("saved", "held-out text, saved results"), ("own", "your own text, measured now")),
+               help=f"Your own text is read by the bundled models on this machine: {TARGETS} targets, some seconds."),
+        Choice(name="models", label="Models",
+               options=(("all", "all of them"), *((mixer, capital(mixer_name(mixer))) for mixer in mixers)),
+               help="Same recipe, same text, same number of parameters within 2 %; only the mixer differs."),
+        Choice(name="unit", label="Unit", options=tuple(UNITS.items()),
+               help="The ratio compares each model with itself, with a paired interval."),
+        TextInput(name="text", label="Your text", default=SPEECH, max_length=8000,
+                  help="Measured when you leave the field. It stays on this machine.", disabled=_why_not_the_field),
+        Upload(name="file", label="A longer text", main=False,
+               help="A UTF-8 text file in place of the field: a longer text allows longer contexts.",
+               suffixes=(".txt", ".md"), max_bytes=4_000_000, disabled=_why_not_own),
+    )  # fmt: skip
 
 
-def _why_not_own(values: Mapping) -> str | None:
-    return None if values["source"] == "own" else "only for your own text, measured now"
+_why_not_own = only_where("source", "own", reason="only for your own text, measured now")
 
 
 def _why_not_the_field(values: Mapping) -> str | None:
@@ -176,21 +154,14 @@ def make(results: Mapping[str, LengthCurves | None]) -> Explorable:
     saved = results["length"]
     mixers = saved.mixers if saved is not None else (*MIXERS,)
     return Explorable(
-        slug="length",
-        title="Perplexity against context length",
-        group=GROUP,
+        slug="length", title="Perplexity against context length", group=GROUP,
         question="What happens past the length that a model was trained at?",
         prose=_prose(saved),
         controls=_controls(mixers),
-        compute=compute(saved),
-        draw=draw,
-        describe=describe,
-        formula=formula,
-        table=table,
+        compute=compute(saved), draw=draw, describe=describe, formula=formula, table=table,
         try_this=_try_this(saved, mixers),
-        notebook=NotebookLink("07_context_length", "2 · The curves"),
-        progress=True,
-    )
+        notebook=NotebookLink("07_context_length", "2 · The curves"), progress=True,
+    )  # fmt: skip
 
 
 def _try_this(saved: LengthCurves | None, mixers: Sequence[str]) -> tuple[TryThis, ...]:
@@ -212,13 +183,10 @@ def _try_this(saved: LengthCurves | None, mixers: Sequence[str]) -> tuple[TryThi
     return (
         TryThis(f"{capital(mixer_name(lead))} against itself", {"models": lead, "unit": "ratio"}, told(lead)),
         TryThis(f"{capital(mixer_name(second))} in nats", {"models": second, "unit": "nats"}, told(second)),
-        TryThis(
-            "Measure it now",
-            {"source": "own", "unit": "ratio"},
-            "The bundled models read Lincoln's speech at Gettysburg while you wait. There are few targets, so the "
-            "intervals are wide; put your own text in its place, or give a longer file under More.",
-        ),
-    )
+        TryThis("Measure it now", {"source": "own", "unit": "ratio"},
+                "The bundled models read Lincoln's speech at Gettysburg while you wait. There are few targets, so the "
+                "intervals are wide; put your own text in its place, or give a longer file under More."),
+    )  # fmt: skip
 
 
 EXPLORABLE = page(make, "length")

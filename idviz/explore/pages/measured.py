@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from idviz.explore.base import Explorable, Formula
-from idviz.figures.trained import draw_message
+from idviz.figures import message as message_picture
 from idviz.lab.studies import StudyResult
 from idviz.numbers.measured import Message, Missing, saved_result
 
@@ -53,7 +53,7 @@ def without_numbers(view: Explorable, message: str) -> Explorable:
     return replace(
         view,
         compute=compute,
-        draw=instead(view.draw, lambda result, figure=None, **look: draw_message(result.message, figure, **look)),
+        draw=instead(view.draw, lambda result, *given, **look: message_picture.draw(result.message, *given, **look)),
         describe=instead(view.describe, lambda result: result.message),
         formula=instead(view.formula, lambda result: Formula("E17", r"\textcolor{#0072B2}{o_t}", r"0\ \text{numbers}")),
         table=instead(view.table, lambda result: {"message": np.array([result.message])}),

@@ -132,9 +132,7 @@ def _replaced(values: Values) -> str | None:
 
 
 EXPLORABLE = Explorable(
-    slug="memory",
-    title="Memory of a signal",
-    question="How much of a long past fits in M numbers?",
+    slug="memory", title="Memory of a signal", question="How much of a long past fits in M numbers?",
     prose=(
         "A HiPPO state keeps the whole past of a signal as M numbers, however long that past is: the coefficients of "
         "the polynomial of degree below M that fits it best. Every new sample stretches the window and pulls the "
@@ -142,7 +140,7 @@ EXPLORABLE = Explorable(
     ),
     controls=(
         Choice(name="signal", label="Signal", options=SIGNALS,
-               help="Two real recordings and five made signals. Your own: under More.",
+               help="Two real recordings and five made-up signals. Your own: under More.",
                disabled=_replaced),
         Upload(name="upload", label="Your own CSV", main=False,
                help="A table with one number a line and column, up to a million samples. It stays on this machine."),
@@ -157,31 +155,18 @@ EXPLORABLE = Explorable(
                         ("euler", "Forward Euler")),
                help="How the state is kept up to date. Only the first is exact; the others discretise its equation."),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "An EEG in 16 numbers",
-            {"signal": "eeg", "order": 16},
-            "800 samples became 16 numbers, and hardly the slowest drift is left. Now raise the order: the error falls "
-            "slowly, because what is in an EEG is quick and spread out. Compare the steps, at 16.",
-        ),
-        TryThis(
-            "A spike is forgotten",
-            {"signal": "spike", "order": 24, "instant": 400},
-            "The wave is kept almost perfectly, sample 212 hardly at all. Scrub the instant back to 213: while the "
-            "spike is the newest sample, at the edge of the window, more of it is still there.",
-        ),
-        TryThis(
-            "Euler at order 64: watch it blow up",
-            {"signal": "steps", "order": 64, "method": "euler", "instant": 60},
-            "The dashed line leaves the picture and the error is astronomical, though every sample is between −1 "
-            "and 2. Switch the method to Exact: nothing of the kind.",
-        ),
+        TryThis("An EEG in 16 numbers", {"signal": "eeg", "order": 16},
+                "800 samples became 16 numbers, and even the slowest drift is hardly left. Now raise the order: the "
+                "error falls slowly, because what is in an EEG is quick and spread out. Compare the steps, at 16."),
+        TryThis("A spike is forgotten", {"signal": "spike", "order": 24, "instant": 400},
+                "The wave is kept almost perfectly, sample 212 hardly at all. Scrub the instant back to 213: while the "
+                "spike is the newest sample, at the edge of the window, more of it is still there."),
+        TryThis("Euler at order 64: watch it blow up",
+                {"signal": "steps", "order": 64, "method": "euler", "instant": 60},
+                "The dashed line leaves the picture and the error is astronomical, though every sample is between −1 "
+                "and 2. Switch the method to Exact, and it does not happen."),
     ),
-    notebook=NotebookLink("02_hippo_legs", "3 · Memory of a signal, live"),
-    time="instant",
+    notebook=NotebookLink("02_hippo_legs", "3 · Memory of a signal, live"), time="instant",
 )  # fmt: skip

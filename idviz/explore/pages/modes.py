@@ -74,10 +74,7 @@ def table(result: ModesResult) -> Mapping[str, np.ndarray]:
 
 
 EXPLORABLE = Explorable(
-    slug="modes",
-    title="Modes",
-    group="The learned half",
-    question="What can M decaying oscillations remember?",
+    slug="modes", title="Modes", group="The learned half", question="What can M decaying oscillations remember?",
     prose=(
         "The layer keeps its past in M complex modes a head: each turns and decays by a fixed factor a token, so that "
         "a token τ back is weighted by a decaying oscillation. One step Δ sets both ends of what a head can do: it "
@@ -99,31 +96,17 @@ EXPLORABLE = Explorable(
         Slider(name="seen", label="Tokens seen", minimum=1, maximum=HORIZON, default=96, unit="tokens",
                help="How long the past is. S4D's kernels stay; LegS's basis stretches over it."),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "A long memory blurs",
-            {"memory": 8, "modes": 32},
-            "Δ = 1/256: every mode decays slowly, but the quickest one needs 16 tokens for a full swing, and nothing "
-            "finer than about 8 tokens is told apart. Long and sharp takes more modes.",
-        ),
-        TryThis(
-            "A large step aliases",
-            {"memory": 2, "modes": 32},
-            "Δ = 1/4: 27 of the 32 modes turn past half a circle a token (rings in the spectrum), and in the kernels "
-            "rows from m = 5 up repeat the slow patterns of others: these numbers are wasted.",
-        ),
-        TryThis(
-            "Inv and LegS reach far up",
-            {"initialisation": "legs", "memory": 6},
-            "At the same Δ the quickest modes of Inv and LegS turn far more than Lin's, and most of them gather at low "
-            "frequencies. Compare the three strips of the spectrum.",
-        ),
+        TryThis("A long memory blurs", {"memory": 8, "modes": 32},
+                "Δ = 1/256: every mode decays slowly, but the quickest one needs 16 tokens for a full swing, and "
+                "nothing finer than about 8 tokens is told apart. Long and sharp takes more modes."),
+        TryThis("A large step aliases", {"memory": 2, "modes": 32},
+                "Δ = 1/4: 27 of the 32 modes turn past half a circle a token (rings in the spectrum), and in the "
+                "kernels rows from m = 5 up repeat the slow patterns of others: these numbers are wasted."),
+        TryThis("Inv and LegS reach far up", {"initialisation": "legs", "memory": 6},
+                "At the same Δ the quickest modes of Inv and LegS turn far more than Lin's, and most of them gather "
+                "at low frequencies. Compare the three strips of the spectrum."),
     ),
-    notebook=NotebookLink("04_legs_to_s4d", "3 · Modes, live"),
-    time="seen",
+    notebook=NotebookLink("04_legs_to_s4d", "3 · Modes, live"), time="seen",
 )  # fmt: skip

@@ -114,20 +114,15 @@ def tokens(result: QueryResult) -> tuple[TokenView, TokenView]:
     positive = bool(np.all(result.full_row >= 0))
     trained = "" if result.needle else " (untrained embeddings)"
     return tuple(
-        TokenView(
-            tokens=result.tokens,
-            weights=np.concatenate([row, unread]),
-            query=result.n - 1,
-            label=f"{label}: weights of the query at token {result.n}{trained}",
-            signed=not (positive and i == 0),
-        )
+        TokenView(result.tokens, np.concatenate([row, unread]), query=result.n - 1, signed=not (positive and i == 0),
+                  label=f"{label}: weights of the query at token {result.n}{trained}")
         for i, (label, row) in enumerate(rows)
-    )
+    )  # fmt: skip
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
 def _length(values: Values) -> int:
-    """Tokens that there are."""
+    """How many tokens there are to read."""
     if values["source"] == "needle":
         return values["needle_length"]
     return len(text_tokens(values["text"], values["source"]))
@@ -138,8 +133,7 @@ _ONLY_DRAWN = only_where("features", "random", "rbf", reason="only for random fe
 
 
 EXPLORABLE = Explorable(
-    slug="query",
-    title="A query on compressed attention",
+    slug="query", title="A query on compressed attention",
     question="What does a query still see when the past is M numbers?",
     prose=(
         "Every token of your text gets a query, a key and a value. Full attention keeps them all; here the keys' "
@@ -157,7 +151,7 @@ EXPLORABLE = Explorable(
                   help=f"Up to {MAX_TOKENS} characters or words. It stays on this machine.",
                   disabled=only_where("source", "characters", "words", reason="the needle has no text")),
         Choice(name="features", label="Feature map", options=FEATURES,
-               help="How keys and queries become features ξ (E2). Softmax itself: only the order compresses."),
+               help="How keys and queries become features ξ (E2). With softmax itself, only the order compresses."),
         order_slider(128, 16, "Basis functions that stand for the past.", unit="numbers a channel"),
         Slider(name="needle_length", label="Haystack", main=False, minimum=2, maximum=MAX_TOKENS, default=200,
                unit="tokens", help="Tokens in the synthetic text.", disabled=_ONLY_NEEDLE),
@@ -173,35 +167,20 @@ EXPLORABLE = Explorable(
         Slider(name="n_features", label="Random features", main=False, minimum=2, maximum=256, default=64, step=2,
                unit="features", help="How many are drawn.", disabled=_ONLY_DRAWN),
         Slider(name="seed", label="Seed", main=False, minimum=0, maximum=99, default=0,
-               help="Of random features and of the haystack.",
+               help="For the random features and the haystack.",
                disabled=lambda values: None if values["source"] == "needle" else _ONLY_DRAWN(values)),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "A needle in a haystack",
-            {"source": "needle"},
-            "Full attention puts nearly all weight on token 60. A polynomial of degree 15 cannot be a spike: from 16 "
-            "numbers the needle is a low hump. Raise the order and see how late it sharpens.",
-        ),
-        TryThis(
-            "Attention, recovered",
-            {"method": "discrete", "order": 128, "position": 128},
-            "With polynomials orthonormal on the 128 tokens themselves and M = 128, the readout is full attention to "
-            "machine precision. Lower the order by one: it is not.",
-        ),
-        TryThis(
-            "A denominator that changes sign",
-            {"features": "identity"},
-            "The identity map has no positive features. Some queries get a negative denominator, and near the change "
-            "weights are huge: read the warning.",
-        ),
+        TryThis("A needle in a haystack", {"source": "needle"},
+                "Full attention puts nearly all weight on token 60. A polynomial of degree 15 cannot be a spike: "
+                "from 16 numbers the needle is a low hump. Raise the order and see how late it sharpens."),
+        TryThis("Attention, recovered", {"method": "discrete", "order": 128, "position": 128},
+                "With polynomials orthonormal on the 128 tokens themselves and M = 128, the readout is full "
+                "attention to machine precision. Lower the order by one: it is not."),
+        TryThis("A denominator that changes sign", {"features": "identity"},
+                "The identity map has no positive features. Some queries get a negative denominator, and near the "
+                "change weights are huge: read the warning."),
     ),
-    notebook=NotebookLink("03_interdomain_state", "3 · A query, live"),
-    time="position",
-    tokens=tokens,
+    notebook=NotebookLink("03_interdomain_state", "3 · A query, live"), time="position", tokens=tokens,
 )  # fmt: skip

@@ -56,11 +56,8 @@ def formula(result: RecallResult) -> Formula:
     lead = result.lead
     if lead.memory is None or lead.resolution is None or lead.step_range is None:
         state = tex_coloured(INTERDOMAIN, "S")
-        return Formula(
-            "E20",
-            rf"{state} = H\cdot 2M(d_k + d_v)\ \text{{real numbers a layer}}",
-            rf"{state} = {lead.state}\ \text{{for {result.label(lead).replace('Δ', 'steps')}}}",
-        )
+        return Formula("E20", rf"{state} = H\cdot 2M(d_k + d_v)\ \text{{real numbers a layer}}",
+                       rf"{state} = {lead.state}\ \text{{for {result.label(lead).replace('Δ', 'steps')}}}")  # fmt: skip
     low, high = lead.step_range
     delta = tex_coloured(INTERDOMAIN, r"\Delta")
     memory, resolution = (
@@ -100,7 +97,7 @@ def _prose(saved: RecallScores | None) -> str:
         "A made-up text of pairs, key and value, then every key once more: which value went with it? Nothing but the "
         "text itself can tell, so a right answer is recall. A part of all bindings is held out: in training these keys "
         "and values occur, but never together. Dotted, guessing among all values; dashed, guessing among the values in "
-        "the sequence, which is what a model reaches that remembers them without knowing whose they are. A state of "
+        "the sequence: the level of a model that remembers the values, but not which key each belongs to. A state of "
         f"fixed size must break somewhere; the paper says so too ({paper.RECALL[0][0].lower()}: {paper.RECALL[0][1]}; "
         f"{paper.NAME}, its own models)."
     )
@@ -124,32 +121,15 @@ def _comparisons(saved: RecallScores | None) -> list[str]:
 
 def _controls(comparisons: Sequence[str], distances: Sequence[int], pairs: Sequence[int]) -> tuple[Control, ...]:
     return (
-        Choice(
-            name="compare",
-            label="Compare",
-            options=tuple((name, COMPARISONS[name]) for name in comparisons),
-            help="Variants that differ in this alone; under “all variants”, in anything.",
-        ),
-        Choice(
-            name="split",
-            label="Bindings",
-            options=SPLITS,
-            help="Held out: the model has met the key and the value, but never together.",
-        ),
-        Choice(
-            name="distance",
-            label="Distance",
-            options=tuple((str(n), f"{n} fillers between") for n in distances),
-            help="Tokens between the last pair and the first question.",
-        ),
-        Choice(
-            name="pairs",
-            label="Pairs, small panel",
-            options=tuple((str(n), str(n)) for n in pairs),
-            default=str(pairs[-1]),  # where a limit shows first
-            help="Where accuracy is drawn against the order.",
-        ),
-    )
+        Choice(name="compare", label="Compare", options=tuple((name, COMPARISONS[name]) for name in comparisons),
+               help="Variants that differ in this alone; under “all variants”, in anything."),
+        Choice(name="split", label="Bindings", options=SPLITS,
+               help="Held out: the model has met the key and the value, but never together."),
+        Choice(name="distance", label="Distance", options=tuple((str(n), f"{n} fillers between") for n in distances),
+               help="Tokens between the last pair and the first question."),
+        Choice(name="pairs", label="Pairs, small panel", default=str(pairs[-1]),
+               options=tuple((str(n), str(n)) for n in pairs), help="Where accuracy is drawn against the order."),
+    )  # fmt: skip
 
 
 def make(results: Mapping[str, RecallScores | None]) -> Explorable:
@@ -158,20 +138,13 @@ def make(results: Mapping[str, RecallScores | None]) -> Explorable:
     comparisons = _comparisons(saved)
     distances, pairs = ((0,), (4,)) if saved is None else (saved.distances, saved.pairs)
     return Explorable(
-        slug="recall",
-        title="Recall",
-        group=GROUP,
-        question="How many things can a state of fixed size tell apart?",
+        slug="recall", title="Recall", group=GROUP, question="How many things can a state of fixed size tell apart?",
         prose=_prose(saved),
         controls=_controls(comparisons, distances, pairs),
-        compute=compute(saved),
-        draw=draw,
-        describe=describe,
-        formula=formula,
-        table=table,
+        compute=compute(saved), draw=draw, describe=describe, formula=formula, table=table,
         try_this=_try_this(saved, comparisons, distances, pairs),
         notebook=NotebookLink("08_limits_of_a_fixed_state", "2 · Where recall breaks"),
-    )
+    )  # fmt: skip
 
 
 def _try_this(

@@ -121,16 +121,11 @@ def tokens(result: StateResult) -> tuple[TokenView, ...]:
     if result.beside is not None:
         rows.append((result.beside, result.beside_row))
     return tuple(
-        TokenView(
-            tokens=result.tokens,
-            weights=np.concatenate([row, unread]),
-            query=result.n - 1,
-            label=f"{head.model}, {head.short}: {_kind(head)} of the query at token {result.n}",
-            signed=head.mixer in ("interdomain", "linear"),
-            control="position",
-        )
+        TokenView(result.tokens, np.concatenate([row, unread]), query=result.n - 1, control="position",
+                  label=f"{head.model}, {head.short}: {_kind(head)} of the query at token {result.n}",
+                  signed=head.mixer in ("interdomain", "linear"))
         for head, row in rows
-    )
+    )  # fmt: skip
 
 
 def _kind(head: Head) -> str:
@@ -158,21 +153,20 @@ def _others() -> tuple[tuple[str, str], ...]:
     return (*((name, name) for name in names), (NOTHING, "nothing"))
 
 
-def _of_the_other(part: str, most: int) -> Choice:
-    return Choice(
-        name=f"beside_{part}",
-        label=f"{capital(part)} of the other",
-        main=False,
-        options=((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1))),
-        help="Of the model beside it.",
-        disabled=lambda values: "nothing stands beside it" if values["beside"] == NOTHING else None,
-    )
+def _alone(values: Values) -> str | None:
+    return "nothing stands beside it" if values["beside"] == NOTHING else None
 
+
+def _of_the_other(part: str, most: int) -> Choice:
+    options = ((ALIKE, f"the same {part}"), *((str(n), f"{part} {n}") for n in range(1, most + 1)))
+    return Choice(name=f"beside_{part}", label=f"{capital(part)} of the other", main=False, options=options,
+                  help=f"The {part} of the model beside it.", disabled=_alone)  # fmt: skip
+
+
+_S4D = next((name for name, _ in _others() if name.startswith("s4d")), NOTHING)
 
 EXPLORABLE = Explorable(
-    slug="state",
-    title="What the state holds",
-    group=GROUP,
+    slug="state", title="What the state holds", group=GROUP,
     question="What does a trained model keep of a text, and what does a query read from it?",
     prose=(
         "A small language model, trained on Shakespeare's plays, reads your text. Each head keeps M complex modes, "
@@ -188,90 +182,35 @@ EXPLORABLE = Explorable(
         f"A text may have up to {MOST_TOKENS} tokens; a character that the tokenizer lacks is read as its bytes, ⟨F0⟩."
     ),
     controls=(
-        Choice(
-            name="model",
-            label="Model",
-            options=options("interdomain"),
-            main=False,
-            help="The bundled models that have a state of keys and values.",
-        ),
-        Choice(
-            name="passage",
-            label="Text",
-            main=False,
-            options=PASSAGES,
-            help="Your own, or a ready one. The play was held out from the models' training.",
-        ),
-        ModelText(
-            name="text",
-            label="Your text",
-            default=SPEECH,
-            max_length=2000,
-            tokens=MOST_TOKENS,
-            help=f"Up to {MOST_TOKENS} tokens. It stays on this machine.",
-            disabled=_not_own,
-        ),
-        Slider(
-            name="layer",
-            label="Layer",
-            minimum=1,
-            maximum=_MOST_LAYERS,
-            default=2,
-            help="The layer whose mixer is shown, counted from the text upwards.",
-            upper=_size("depth"),
-        ),
-        Slider(
-            name="head",
-            label="Head",
-            minimum=1,
-            maximum=_MOST_HEADS,
-            default=3,
-            help="The head of that layer. Each has a memory of its own.",
-            upper=_size("heads"),
-        ),
-        Choice(
-            name="beside",
-            label="Beside it",
-            options=_others(),
-            help="Another model that reads the same tokens.",
-        ),
+        Choice(name="model", label="Model", main=False, options=options("interdomain"),
+               help="The bundled models that have a state of keys and values."),
+        Choice(name="passage", label="Text", main=False, options=PASSAGES,
+               help="Your own, or a ready one. The play was held out from the models' training."),
+        ModelText(name="text", label="Your text", default=SPEECH, max_length=2000, tokens=MOST_TOKENS,
+                  help=f"Up to {MOST_TOKENS} tokens. It stays on this machine.", disabled=_not_own),
+        Slider(name="layer", label="Layer", minimum=1, maximum=_MOST_LAYERS, default=2,
+               help="The layer whose mixer is shown, counted from the text upwards.", upper=_size("depth")),
+        Slider(name="head", label="Head", minimum=1, maximum=_MOST_HEADS, default=3,
+               help="The head of that layer. Each has a memory of its own.", upper=_size("heads")),
+        Choice(name="beside", label="Beside it", options=_others(), help="Another model that reads the same tokens."),
         _of_the_other("layer", _MOST_LAYERS),
         _of_the_other("head", _MOST_HEADS),
-        Slider(
-            name="position",
-            label="Query at token",
-            minimum=1,
-            maximum=MOST_TOKENS,
-            help="The token that asks, counted from 1. It reads the tokens up to itself. In the app, click on one.",
-            upper=_length,
-        ),
+        Slider(name="position", label="Query at token", minimum=1, maximum=MOST_TOKENS,
+               help="The token that asks, counted from 1. It reads the tokens up to itself. In the app, click on one.",
+               upper=_length),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "One token so far",
-            {"position": 1},
-            "Nothing to choose yet: all weight is on the one token. Play from here and watch the state fill for about "
-            "as many tokens as the head's memory; after that it gets no fuller, however long the text.",
-        ),
-        TryThis(
-            "Distance alone",
-            {"beside": next((name for name, _ in _others() if name.startswith("s4d")), NOTHING), "passage": "pairs"},
-            "Move the query: S4D's shape slides along unchanged, because its kernels know only how far back a token "
-            "is. The row above it changes with the word that asks.",
-        ),
-        TryThis(
-            "Characters that it does not know",
-            {"passage": "own", "text": "To be, or not to be 🙂, that is the question. 🙂"},
-            "There is no 🙂 in the plays, so it is read as its four bytes. Click on each of them, and try other layers "
-            "and heads: which ones look back to the first 🙂?",
-        ),
+        TryThis("One token so far", {"position": 1},
+                "Nothing to choose yet: all weight is on the one token. Play from here and watch the state fill for "
+                "about as many tokens as the head's memory; after that it gets no fuller, however long the text."),
+        TryThis("Distance alone", {"beside": _S4D, "passage": "pairs"},
+                "Move the query: S4D's shape slides along unchanged, because its kernels know only how far back a "
+                "token is. The row above it changes with the word that asks."),
+        TryThis("Characters that it does not know",
+                {"passage": "own", "text": "To be, or not to be 🙂, that is the question. 🙂"},
+                "There is no 🙂 in the plays, so it is read as its four bytes. Click on each of them, and try other "
+                "layers and heads: which ones look back to the first 🙂?"),
     ),
-    notebook=NotebookLink("06_small_language_model", "4 · What the state holds"),
-    time="position",
-    tokens=tokens,
-)
+    notebook=NotebookLink("06_small_language_model", "4 · What the state holds"), time="position", tokens=tokens,
+)  # fmt: skip

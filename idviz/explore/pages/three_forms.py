@@ -68,10 +68,7 @@ def table(result: ThreeForms) -> Mapping[str, np.ndarray]:
 
 
 EXPLORABLE = Explorable(
-    slug="three_forms",
-    title="Three forms",
-    group="The learned half",
-    question="Why compute one layer in three ways?",
+    slug="three_forms", title="Three forms", group="The learned half", question="Why compute one layer in three ways?",
     prose=(
         "Step by step, the layer needs no more memory than its state: right for writing one token after the other. "
         "Materialised, all states of all tokens are formed at once by a Fourier transform: good to look into, wasteful "
@@ -84,41 +81,28 @@ EXPLORABLE = Explorable(
     ),
     controls=(
         size_choice("length", "Tokens T", (64, 256, 1024), 256,
-                    "The length of the sequence. Changing it measures anew."),
+                    "The length of the sequence. Changing it starts a new measurement."),
         size_choice("chunk", "Chunk C", (8, 16, 32, 64, 128), 32,
                     "Tokens that meet in one attention matrix. The results do not depend on it."),
         size_choice("modes", "Modes M", (4, 8, 16, 32, 64), 32, "Complex modes a head: the size of the state."),
         size_choice("heads", "Heads", (1, 2, 4), 2, "Heads side by side. The first one's weights are shown.",
                     main=False),
         Slider(name="position", label="Query at", minimum=1, maximum=1024, default=200, unit="tokens",
-               help="Which token asks, counted from 1. Moving it measures nothing anew.",
+               help="Which token asks, counted from 1. Moving it needs no new measurement.",
                upper=lambda values: int(values["length"])),
     ),
-    compute=compute,
-    draw=draw,
-    describe=describe,
-    formula=formula,
-    table=table,
+    compute=compute, draw=draw, describe=describe, formula=formula, table=table,
     try_this=(
-        TryThis(
-            "Four times as long",
-            {"length": "1024", "position": 800},
-            "The step form's time grows with every token, the materialised form's memory too: it holds each state of "
-            "each token. The chunked form stays far below both.",
-        ),
-        TryThis(
-            "Few modes read a blur",
-            {"modes": "4"},
-            "The text repeats every 16 tokens and each query looks for its own symbol. With 4 modes the stripes melt "
-            "into a haze; go back to 32 and they stand apart.",
-        ),
-        TryThis(
-            "A tiny chunk",
-            {"chunk": "8", "position": 220},
-            "Of query 220's weight 81 % now comes through the carried state, 57 % with chunks of 32; and there are 32 "
-            "small chunks instead of 8. Compare time and memory with those at 32; the output does not change.",
-        ),
+        TryThis("Four times as long", {"length": "1024", "position": 800},
+                "The step form's time grows with every token, the materialised form's memory too: it holds each "
+                "state of each token. The chunked form stays far below both."),
+        TryThis("Few modes read a blur", {"modes": "4"},
+                "The text repeats every 16 tokens and each query looks for its own symbol. With 4 modes the stripes "
+                "melt into a haze; go back to 32 and they stand apart."),
+        TryThis("A tiny chunk", {"chunk": "8", "position": 220},
+                "Of query 220's weight 81 % now comes through the carried state, 57 % with chunks of 32; and there "
+                "are 32 small chunks instead of 8. Compare time and memory with those at 32; the output does not "
+                "change."),
     ),
-    notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"),
-    time="position",
+    notebook=NotebookLink("05_learned_layer", "6 · Three forms, one result"), time="position",
 )  # fmt: skip

@@ -10,10 +10,11 @@ import pytest
 from idviz.explore.pages.ablation import make
 from idviz.explore.pages.measured import page
 from idviz.explore.pages.readout_formula import readout_formula
-from idviz.figures.style import FONT_SIZE, Look
+from idviz.figures.style import Look
 from idviz.numbers import measured
 from idviz.numbers.ablation_words import label_of
 from idviz.numbers.measured import Message
+from tests.figures.drawn import check_inside
 from tests.helpers import measured_results
 from tests.helpers.measured_results import typed
 
@@ -60,16 +61,16 @@ def test_the_caption_says_what_the_seeds_let_one_say(view):
 
 
 def test_one_seed_tells_no_spread():
-    found = measured_results.study("ablation", {"full": [3.0], "fixed_readout": [3.2]})
-    view = make({"ablation": typed(found), "mixers": None})
+    body = measured_results.study("ablation", {"full": [3.0], "fixed_readout": [3.2]})
+    view = make({"ablation": typed(body), "mixers": None})
     text = view.describe(view.result(part="fixed_readout"))
     assert "+0.2 nats per token, from one seed, which tells no spread" in text and "spread:" not in text
     view.draw(view.result()).canvas.draw()
 
 
 def test_a_seed_that_the_first_lacks_is_left_out():
-    found = measured_results.study("ablation", {"full": [3.0, 3.1], "no_rope": [3.1, 3.2, 9.0]})
-    assert typed(found).variants[1].seeds == (0, 1)
+    body = measured_results.study("ablation", {"full": [3.0, 3.1], "no_rope": [3.1, 3.2, 9.0]})
+    assert typed(body).variants[1].seeds == (0, 1)
 
 
 def test_the_mixers_are_a_study_of_their_own(view):
@@ -96,8 +97,8 @@ def test_training_curves_are_means_over_seeds(view):
 
 
 def test_a_variant_that_nobody_foresaw_has_its_name():
-    found = measured_results.study("ablation", {"full": [3.0, 3.1], "wider_window": [3.1, 3.3]})
-    view = make({"ablation": typed(found), "mixers": None})
+    body = measured_results.study("ablation", {"full": [3.0, 3.1], "wider_window": [3.1, 3.3]})
+    view = make({"ablation": typed(body), "mixers": None})
     result = view.result(part="wider_window")
     assert "Wider window: +0.15 nats" in view.describe(result)
     assert label_of("wider_window", "interdomain") == "wider window"
@@ -116,11 +117,7 @@ def test_every_seed_is_a_dot_and_words_lie_inside(view, values, look):
     drawn = sorted(x for line in marks for x in line.get_xdata())
     differences = [variant.differences_in(result.unit).values for variant in result.variants[1:]]
     np.testing.assert_allclose(drawn, np.sort(np.concatenate(differences)))
-    width, height = figure.canvas.get_width_height()
-    for text in (*figure.texts, *(t for axes in figure.axes for t in (*axes.texts, axes._left_title))):
-        box = text.get_window_extent()
-        assert text.get_fontsize() >= FONT_SIZE
-        assert box.x0 >= -1 and box.x1 <= width + 1 and box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
+    check_inside(figure, (*figure.texts, *(t for axes in figure.axes for t in (*axes.texts, axes._left_title))))
     assert any("The paper reports" in text.get_text() and "not ours" in text.get_text() for text in figure.texts)
 
 
@@ -181,10 +178,10 @@ def test_a_real_study_of_a_few_steps(tmp_path):
     )
     it = study.load_study(tmp_path / "few.toml")
     study.train(it, tmp_path / "runs", quiet=True)
-    found = study.collect(it, tmp_path / "runs")
-    view = make({"ablation": typed(found), "mixers": None})
+    body = study.collect(it, tmp_path / "runs")
+    view = make({"ablation": typed(body), "mixers": None})
     result = view.result(part="fixed_readout")
-    assert result.chosen.difference == pytest.approx(found["summary"]["fixed_readout"]["difference"])
+    assert result.chosen.difference == pytest.approx(body["summary"]["fixed_readout"]["difference"])
     assert len(result.chosen.histories[0]) == 3
     view.draw(result).canvas.draw()
     assert len(view.describe(result)) < 600

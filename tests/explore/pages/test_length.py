@@ -13,13 +13,14 @@ import pytest
 
 from idviz.explore.pages.length import make
 from idviz.explore.pages.measured import page
-from idviz.figures.style import FONT_SIZE, Look
+from idviz.figures.style import Look
 from idviz.figures.trained import apart
 from idviz.numbers import length as length_numbers
 from idviz.numbers import measured
 from idviz.numbers.length import change_words
 from idviz.numbers.measured import Message
 from idviz.samples.files import Uploaded
+from tests.figures.drawn import check_inside
 from tests.helpers import measured_results
 from tests.helpers.measured_results import typed
 
@@ -64,9 +65,9 @@ def test_ratios_in_words(ratio, words):
 
 
 def test_a_unigram_that_moves_is_reported():
-    found = measured_results.length()
-    found["models"][-1]["curve"][0]["loss"] += 0.01
-    view = make({"length": typed(found)})
+    body = measured_results.length()
+    body["models"][-1]["curve"][0]["loss"] += 0.01
+    view = make({"length": typed(body)})
     result = view.result()
     assert len(result.warnings) == 1 and "0.01 nats" in result.warnings[0]
     assert "moves by 0.01" in view.describe(result)
@@ -88,13 +89,8 @@ def test_the_models_to_choose_are_those_measured(view):
 def test_words_lie_inside_and_the_paper_s_are_apart(view, unit, look):
     result = view.result(unit=unit)
     figure = view.draw(result, look=look)
-    figure.canvas.draw()
-    width, height = figure.canvas.get_width_height()
     texts = [text for axes in figure.axes for text in (*axes.texts, axes._left_title) if text.get_text()]
-    for text in texts:
-        box = text.get_window_extent()
-        assert box.x0 >= -1 and box.x1 <= width + 1 and box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
-        assert text.get_fontsize() >= FONT_SIZE
+    check_inside(figure, texts)
     paper = [text for text in texts if "7.98" in text.get_text()]
     assert len(paper) == 1 and not paper[0].axes.lines[1:]  # in a panel without curves
     names = [text.get_text() for text in texts]
@@ -172,10 +168,10 @@ def test_own_text_that_is_too_short_is_refused_with_what_it_takes(view, tiny):
 
 
 def test_a_model_that_is_not_there_is_named(view, tiny):
-    found = measured_results.length()
-    found["models"][0]["mixer"] = found["models"][1]["mixer"] = "linear"
+    body = measured_results.length()
+    body["models"][0]["mixer"] = body["models"][1]["mixer"] = "linear"
     with pytest.raises(ValueError, match=r"no model with linear attention.*Interdomain, softmax"):
-        make({"length": typed(found)}).result(source="own", text=TEXT, models="linear")
+        make({"length": typed(body)}).result(source="own", text=TEXT, models="linear")
 
 
 def test_what_progress_raises_stops_the_work_and_keeps_nothing(view, tiny):

@@ -214,7 +214,7 @@ def test_step_formula_balances(method):
 
 def test_try_this_say_what_happens():
     eeg, spike, euler = (EXPLORABLE.result(**case.values) for case in EXPLORABLE.try_this)
-    assert eeg.error > 0.9  # "hardly the slowest drift is left"
+    assert eeg.error > 0.9  # "even the slowest drift is hardly left"
     assert EXPLORABLE.result(signal="steps", order=16).error < 0.5 * eeg.error  # "Compare the steps"
     assert spike.spike.kept < 0.15
     assert np.abs(np.delete(spike.signal.values, 212)).max() <= 1

@@ -7,10 +7,11 @@ import pytest
 
 from idviz.explore.pages.measured import page
 from idviz.explore.pages.recall import make
-from idviz.figures.style import FONT_SIZE, Look
+from idviz.figures.style import Look
 from idviz.numbers import measured
 from idviz.numbers.measured import Message
 from idviz.numbers.recall import label, reach_words
+from tests.figures.drawn import check_inside
 from tests.helpers import measured_results
 from tests.helpers.measured_results import typed
 
@@ -88,20 +89,20 @@ def test_the_small_panel_is_at_the_chosen_pairs(view):
 def test_the_formula_is_the_focus_s(view):
     numbers = view.formula(view.result(pairs="8")).numbers
     assert "M = 16" in numbers and "3.3" in numbers and "50" in numbers and "0.21" in numbers and "32" in numbers
-    found = measured_results.recall()
-    for row in found["rows"]:
+    body = measured_results.recall()
+    for row in body["rows"]:
         row["settings"]["mixer_options"] = {
             k: v for k, v in row["settings"]["mixer_options"].items() if k != "step_range"
         }
-    plain = make({"recall": typed(found)})
+    plain = make({"recall": typed(body)})
     assert plain.formula(plain.result()).tag == "E20" and "4096" in plain.formula(plain.result()).numbers
 
 
 def test_an_order_that_was_not_set_follows_from_the_state():
-    found = measured_results.recall()
-    for row in found["rows"]:
+    body = measured_results.recall()
+    for row in body["rows"]:
         row["settings"]["mixer_options"] = {}
-    assert make({"recall": typed(found)}).result().shown[0].modes == 16  # 4096 = 4·M·64
+    assert make({"recall": typed(body)}).result().shown[0].modes == 16  # 4096 = 4·M·64
 
 
 def test_try_this_tells_the_numbers(view):
@@ -124,23 +125,19 @@ def test_every_seed_is_a_dot_guessing_is_drawn_and_words_lie_inside(view, compar
     assert any(len(y) == 3 and np.allclose(y, 100 * result.chances.all_values) for y in drawn)
     triangles = next(line for line in lines if line.get_marker() == "^" and line.get_color() == look.ink)
     np.testing.assert_array_equal(triangles.get_xdata(), [4, 8])
-    width, height = figure.canvas.get_width_height()
-    for text in (t for axes in figure.axes for t in (*axes.texts, axes._left_title)):
-        box = text.get_window_extent()
-        assert text.get_fontsize() >= FONT_SIZE
-        assert box.x0 >= -1 and box.x1 <= width + 1 and box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
+    check_inside(figure, (text for axes in figure.axes for text in (*axes.texts, axes._left_title)))
 
 
 def test_captions_stay_short_however_many_variants_there_are():
-    found = measured_results.recall()
+    body = measured_results.recall()
     more = []
-    for row in found["rows"]:
+    for row in body["rows"]:
         if row["variant"] == "small":
             for order in (3, 5, 6, 7, 9, 12, 24, 32, 48):
                 options = {**row["settings"]["mixer_options"], "modes": order}
                 more.append({**row, "variant": f"m{order}", "settings": {**row["settings"], "mixer_options": options}})
-    found["rows"] += more
-    view = make({"recall": typed(found)})
+    body["rows"] += more
+    view = make({"recall": typed(body)})
     for compare in ("orders", "all"):
         text = view.describe(view.result(compare=compare))
         assert 40 < len(text) < 600 and "others" in text
@@ -186,8 +183,8 @@ def test_a_real_study_of_a_few_steps(tmp_path):
     )
     it = recall_study.load_recall_study(tmp_path / "few.toml")
     recall_study.run(it, tmp_path / "runs")
-    found = recall_study.collect(it, tmp_path / "runs")
-    view = make({"recall": typed(found)})
+    body = recall_study.collect(it, tmp_path / "runs")
+    view = make({"recall": typed(body)})
     result = view.result()
     assert [variant.mixer for variant in result.shown] == ["interdomain", "softmax"] and result.trained == (1, 2)
     view.draw(result).canvas.draw()

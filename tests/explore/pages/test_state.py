@@ -38,7 +38,7 @@ def test_the_row_gives_what_the_layer_computes(layer, position):
     decoder = copy.deepcopy(models.shared(MODEL).decoder).double()
     seen: dict[str, list] = {"v": [], "o": []}
     mixer = decoder.blocks[layer - 1].mixer
-    mixer.input.register_forward_hook(lambda _, args, found: seen["v"].append(found[2][0, 1, 0].numpy()))
+    mixer.input.register_forward_hook(lambda _, args, outputs: seen["v"].append(outputs[2][0, 1, 0].numpy()))
     mixer.to_out.register_forward_pre_hook(lambda _, args: seen["o"].append(args[0][0, 1, 0].numpy()))
     past = None
     for token in trained_models.encoded(MODEL, text_of(MODEL, "own", EXPLORABLE.resolve()["text"]))[:position]:
@@ -46,8 +46,8 @@ def test_the_row_gives_what_the_layer_computes(layer, position):
     core = mixer.core()
     through = 0 if core.D is None else core.D[1].numpy() * seen["v"][-1]
     wanted = seen["o"][-1]
-    found = result.row @ np.stack(seen["v"]) + through
-    np.testing.assert_allclose(found, wanted, atol=1e-4 * np.abs(wanted).max())
+    ours = result.row @ np.stack(seen["v"]) + through
+    np.testing.assert_allclose(ours, wanted, atol=1e-4 * np.abs(wanted).max())
     assert result.error < 1e-4
 
 
