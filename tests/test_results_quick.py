@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from idviz import explore
 from idviz.course import results_table
 from idviz.figures.style import Look
 from idviz.lab import models, recall_study, results, study
@@ -86,7 +85,7 @@ def test_models_are_bundled_with_card_and_tokenizer():
 
 @pytest.mark.parametrize("slug", PAGES)
 def test_every_page_draws_them(slug):
-    view = reload(import_module(explore._MODULES[slug])).EXPLORABLE  # its choices come from the results
+    view = reload(import_module(f"idviz.explore.pages.{slug}")).EXPLORABLE  # its choices come from the results
     settings = [{}] + [button.values for button in view.try_this if button.values.get("source") != "own"]
     assert len(settings) >= 3
     for values in settings:
