@@ -78,18 +78,19 @@ def new_text() -> float:
 
 def rows() -> Iterator[Row]:
     """A row for each page of the exact and the learned half: its slowest slider; and one for a new text."""
+    # first, while no film of a page is being drawn in the background
+    said = f"compute alone, over 200 tokens, median of {NEW_TEXTS} texts, the model loaded before"
+    yield Row("What the state holds: numbers of a new text", 1000 * new_text(), "<=", 300.0, "ms", said)
     above = str(app_folder().parent)  # from where the package `app` is imported
     sys.path.insert(0, above)
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith("streamlit")]:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)  # pages run without a browser here, which Streamlit remarks on
     try:
         for slug in explore.slugs():
             if explore.explorable(slug).group != TRAINED:  # those run a model, or have no slider
                 yield _row(slug)
     finally:
+        logging.disable(logging.NOTSET)
         sys.path.remove(above)
-    said = f"compute alone, over 200 tokens, median of {NEW_TEXTS} texts, the model loaded before"
-    yield Row("What the state holds: numbers of a new text", 1000 * new_text(), "<=", 300.0, "ms", said)
 
 
 def _row(slug: str) -> Row:
