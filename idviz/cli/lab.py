@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from idviz.cli.parts import bar, file_to_write, named_bars, numbers, plainly, share
+from idviz.cli.parts import bar, file_to_write, named_bars, numbers, part_of_runs, plainly
 
 if TYPE_CHECKING:
     from idviz.lab.models import TrainedModel
@@ -156,7 +156,7 @@ def ablate(
         from idviz.learned import pick_device
 
         file_to_write(json)
-        mine, where, plan = share(part), pick_device(device), studies.load_study(study)
+        mine, where, plan = part_of_runs(part), pick_device(device), studies.load_study(study)
         if not studies.train(plan, out, part=mine, device=device):
             typer.echo("stopped and saved; the same command continues")
             raise typer.Exit(130)  # as after Ctrl-C: what was to follow must not take it for done
@@ -182,7 +182,7 @@ def recall(
         from idviz.learned import pick_device
 
         file_to_write(json)
-        mine, where, plan = share(part), pick_device(device), recall_study.load_recall_study(study)
+        mine, where, plan = part_of_runs(part), pick_device(device), recall_study.load_recall_study(study)
         with named_bars("steps") as bars:
             recall_study.run(plan, out, part=mine, device=where, progress=bars)
         if not all((out / f"{variant}-{seed}.json").is_file() for variant, seed in plan.runs()):

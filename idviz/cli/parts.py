@@ -63,7 +63,7 @@ def numbers(name: str, text: str) -> list[int]:
         raise ValueError(f"--{name} must be whole numbers with commas between, such as 64,256, not {text!r}") from None
 
 
-def share(part: str) -> tuple[int, int]:
+def part_of_runs(part: str) -> tuple[int, int]:
     """The two numbers in ``--part 1/2``."""
     number, slash, of = part.partition("/")
     if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):

@@ -31,7 +31,7 @@ BLOWN_UP = 100.0  # an approximate state so many times as large as the exact one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
+class AgainstExact:
     """What every view has: the method by its name in words, the order M, the number of samples seen."""
 
     method: str
@@ -41,7 +41,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Trajectories(Comparison):
+class Trajectories(AgainstExact):
     """States after each of T samples, exact and approximate (T, M), and the ``distance`` (T,) between them.
 
     The distance is over the RMS of the signal (T,). The two reconstructions (n,) are of the samples seen, at ``x`` in
@@ -71,7 +71,7 @@ class Trajectories(Comparison):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Normaliser(Comparison):
+class Normaliser(AgainstExact):
     """η, the state of the constant 1, after each of T samples: exact and approximate (T, M); distances to e₀ (T,)."""
 
     exact: np.ndarray
@@ -98,7 +98,7 @@ class System(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Invariance(Comparison):
+class Invariance(AgainstExact):
     """States of a signal and of the same with every sample repeated, in three systems: exact, approximate, S4D-Lin."""
 
     signal: np.ndarray
