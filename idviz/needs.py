@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
@@ -30,6 +32,18 @@ def sentence(what: str, package: str) -> str:
     return f"{what} needs {name}, which is not installed here: pip install 'idviz[{extra}]' brings it."
 
 
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Turn a missing package of ``PACKAGES`` into :class:`NotInstalled`; ``what`` is what needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in PACKAGES:
+            raise
+        raise NotInstalled(sentence(what, package)) from None
+
+
 def needed(module: str, what: str = "This page") -> ModuleType:
     """Import a module when it is needed, such as ``needed("idviz.learned.decoder")``; ``what`` is what needs it.
 
@@ -38,10 +52,5 @@ def needed(module: str, what: str = "This page") -> ModuleType:
     NotInstalled
         A package that the module imports is not installed.
     """
-    try:
+    with needing(what):
         return import_module(module)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").split(".")[0]
-        if package not in PACKAGES:
-            raise
-        raise NotInstalled(sentence(what, package)) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from idviz.needs import PACKAGES, sentence
+from idviz.needs import needing
 
 
 def fail(message: object, code: int = 2) -> typer.Exit:
@@ -26,12 +26,8 @@ def plainly(what: str) -> Iterator[None]:
     ``what`` needs the packages that the command imports.
     """
     try:
-        yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").split(".")[0]
-        if package not in PACKAGES:
-            raise
-        raise fail(sentence(what, package)) from None
+        with needing(what):
+            yield
     except ValueError as error:
         raise fail(error) from None
     except OSError as error:

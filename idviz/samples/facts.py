@@ -31,6 +31,7 @@ OBJECTS = {
     "studies": "stars law music rocks bees rivers Latin storms".split(),
 }
 BEGIN, STOP, NOW = "<bos>", ".", "now"
+BEGIN_TOKEN, STOP_TOKEN, NOW_TOKEN, FIRST_NAME = range(4)  # tokens of these three, and of the first name
 SENTENCE = 4  # tokens of a sentence without "now"
 
 
@@ -85,18 +86,20 @@ class FactsTask:
     @property
     def vocabulary(self) -> int:
         """V, the number of different tokens."""
-        return 3 + self.names + self.verbs * (1 + self.objects)
+        return self.first_object + self.verbs * self.objects
 
     @property
     def first_verb(self) -> int:
-        return 3 + self.names
+        """The token of the first verb."""
+        return FIRST_NAME + self.names
 
     @property
     def first_object(self) -> int:
-        return 3 + self.names + self.verbs
+        """The token of the first verb's first object; each verb's objects stand together."""
+        return self.first_verb + self.verbs
 
     def name_token(self, name: int) -> int:
-        return 3 + name
+        return FIRST_NAME + name
 
     def verb_token(self, verb: int) -> int:
         return self.first_verb + verb
@@ -116,7 +119,7 @@ class FactsTask:
         words = text.replace(STOP, f" {STOP} ").split()
         for word in words:
             if word not in known:
-                raise ValueError(f"{word!r} is no word of these facts; they have {', '.join(self.words[3:])}")
+                raise ValueError(f"{word!r} is no word of these facts; they have {', '.join(self.words[FIRST_NAME:])}")
         return np.array([known[word] for word in words], dtype=np.int64)
 
     def decode(self, tokens) -> str:
@@ -176,14 +179,14 @@ def document(task: FactsTask, length: int, seed) -> FactsDocument:
     verbs = (dice[:, 1] * task.verbs).astype(np.int64)
     changes = dice[:, 2] < task.change
     steps = 1 + (dice[:, 3] * (task.objects - 1)).astype(np.int64)  # to another object, should the fact change
-    tokens, kind, distance = [0], [OTHER], [0]
+    tokens, kind, distance = [BEGIN_TOKEN], [OTHER], [0]
     said: dict[tuple[int, int], int] = {}
     for name, verb, changed, step in zip(who.tolist(), verbs.tolist(), changes.tolist(), steps.tolist(), strict=True):
         tokens.append(task.name_token(name))
         if changed:
             item[name, verb] = (item[name, verb] + step) % task.objects
-            tokens.append(2)
-        tokens += [task.verb_token(verb), task.object_token(verb, int(item[name, verb])), 1]
+            tokens.append(NOW_TOKEN)
+        tokens += [task.verb_token(verb), task.object_token(verb, int(item[name, verb])), STOP_TOKEN]
         place, last = len(tokens) - 2, said.get((name, verb))
         new = [OTHER] * (3 + changed)
         new.insert(2 + changed, CHANGED if changed else FIRST if last is None else REPEAT)

@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from idviz.samples.facts import NOW, FactsTask
+from idviz.samples.facts import BEGIN_TOKEN, FIRST_NAME, NOW, NOW_TOKEN, STOP_TOKEN, FactsTask
 
 
 class IdealReader:
@@ -54,26 +54,26 @@ class IdealReader:
         Raises
         ------
         ValueError
-            A token outside the vocabulary, or one that cannot follow.
+            A token outside the vocabulary, one that cannot follow, or more people than a document has.
         """
         task = self.task
         if not 0 <= token < task.vocabulary:
             raise ValueError(f"token must be from 0 to {task.vocabulary - 1}, not {token}")
-        if token == 0:
+        if token == BEGIN_TOKEN:
             self._begin()
             self._place = "name"
-        elif token == 1:
+        elif token == STOP_TOKEN:
             self._expect(token, "stop")
             self._place, self._name, self._verb, self._now = "name", None, None, False
-        elif token == 2:
+        elif token == NOW_TOKEN:
             self._expect(token, "verb")
             if self._now:
                 raise ValueError(f"{NOW!r} cannot stand twice in a sentence")
             self._place, self._now = "verb", True
         elif token < task.first_verb:
             self._expect(token, "name")
-            self._name, self._now, self._place = token - 3, False, "verb"
-            self._draws[self._name] += 1
+            self._read_name(token - FIRST_NAME)
+            self._now, self._place = False, "verb"
         elif token < task.first_object:
             self._expect(token, "verb")
             self._verb, self._place = token - task.first_verb, "object"
@@ -85,6 +85,14 @@ class IdealReader:
     def _expect(self, token: int, place: str) -> None:
         if self._place not in (place, "unknown"):
             raise ValueError(f"{self.task.words[token]!r} cannot stand where a {self._place} is due")
+
+    def _read_name(self, name: int) -> None:
+        most = self.task.people[1]
+        if not self._draws[name] and np.count_nonzero(self._draws) == most:
+            new = self.task.words[self.task.name_token(name)]
+            raise ValueError(f"{new!r} is one name too many: a document of these facts has at most {most} people")
+        self._name = name
+        self._draws[name] += 1
 
     def _read_object(self, verb: int, item: int) -> None:
         if self._verb is not None and verb != self._verb:
@@ -98,7 +106,10 @@ class IdealReader:
             fit = np.full(self.task.names, 1.0 / self.task.objects)
             fit[self._name] = chance
             with np.errstate(divide="ignore"):
-                self._log_fit += np.log(fit)
+                fit = self._log_fit + np.log(fit)
+            if not np.isfinite(fit).any():
+                raise ValueError(f"{self.task.words[self.task.object_token(verb, item)]!r} contradicts what was read")
+            self._log_fit = fit
         self.said[key] = item
 
     # -- what comes next ----------------------------------------------------------------------------------------------
@@ -109,24 +120,24 @@ class IdealReader:
         if self._place == "unknown":
             return self._anywhere(out)
         if self._place == "name":
-            out[3 : task.first_verb] = self._names()
+            out[FIRST_NAME : task.first_verb] = self._names()
         elif self._place == "verb":
-            out[2] = 0.0 if self._now else task.change
-            out[task.first_verb : task.first_object] = (1.0 - out[2]) / task.verbs
+            out[NOW_TOKEN] = 0.0 if self._now else task.change
+            out[task.first_verb : task.first_object] = (1.0 - out[NOW_TOKEN]) / task.verbs
         elif self._place == "object":
             assert self._verb is not None
             begin = task.object_token(self._verb, 0)
             out[begin : begin + task.objects] = self._objects()
         else:
-            out[1] = 1.0
+            out[STOP_TOKEN] = 1.0
         return out
 
     def _anywhere(self, out: np.ndarray) -> np.ndarray:
         """Nothing read: a place drawn at random far into a document."""
         task = self.task
-        out[3 : task.first_verb] = 1.0 / task.names
-        out[2] = task.change
-        out[1] = 1.0
+        out[FIRST_NAME : task.first_verb] = 1.0 / task.names
+        out[NOW_TOKEN] = task.change
+        out[STOP_TOKEN] = 1.0
         out[task.first_verb : task.first_object] = 1.0 / task.verbs
         out[task.first_object :] = 1.0 / (task.verbs * task.objects)
         return out / (4.0 + task.change)

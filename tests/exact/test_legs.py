@@ -17,8 +17,7 @@ from idviz.exact import (
     legs_transition,
 )
 from idviz.exact.legs import shift, stretch
-from tests.exact.common import TOLERANCE
-from tests.exact.reference import project, relative
+from tests.exact.reference import TOLERANCE, project, relative
 from tests.helpers.golden import EPS, GOLDEN
 
 

@@ -14,7 +14,7 @@ from idviz.exact import (
     legs_trajectory,
     legs_transition,
 )
-from tests.exact.common import TOLERANCE
+from tests.exact.reference import TOLERANCE
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from idviz.learned import (
-    MIXERS,
-)
+from idviz.learned import MIXERS
 
 DIM, HEADS, MODES = 12, 2, 5
 

@@ -185,3 +185,24 @@ def test_what_cannot_follow_is_refused(text):
         for token in task.encode(text):
             reader.read(int(token))
     assert len(NAMES) == 24
+
+
+def test_more_people_than_a_document_has_are_refused():
+    task = FactsTask(people=(1, 2))
+    reader = IdealReader(task)
+    for token in task.encode("Ada drinks tea . Ben drinks tea . Ada plays harp ."):
+        reader.read(int(token))
+    with pytest.raises(ValueError, match=r"'Cleo' is one name too many: .* at most 2 people"):
+        reader.read(int(task.encode("Cleo")[0]))
+    assert abs(reader.probabilities().sum() - 1) < 10 * EPS  # what was read before still stands
+
+
+def test_what_contradicts_a_cut_sentence_is_refused():
+    """With one name there is nobody else whom the cut sentence could be about."""
+    task = FactsTask(names=1, people=(1, 1))
+    reader = IdealReader(task)
+    for token in task.encode("drinks tea . Ada drinks"):
+        reader.read(int(token))
+    assert reader.probabilities()[task.encode("tea")[0]] == 1
+    with pytest.raises(ValueError, match="'milk' contradicts what was read"):
+        reader.read(int(task.encode("milk")[0]))
