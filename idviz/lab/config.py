@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from annotated_types import Ge, Gt, Le, Predicate
 from pydantic import Strict
 
-from idviz.lab.corpus import HELD_OUT_PLAYS, HUB, PLAYS, is_path, is_stream
+from idviz.lab.corpus import FACTS, HUB, PLAYS, held_out_names, is_path, is_stream
 from idviz.lab.validation import Allowed, AtLeast1, Count, OneOf, Share, Table, Text, named, read_toml, settings
 from idviz.learned import MIXERS, SCALES, DecoderConfig, preset
 from idviz.learned.presets import check_options
+from idviz.samples.facts import FactsTask
 
 
 @settings(table="stream")
@@ -45,28 +46,62 @@ class StreamOptions:
     block: Count = 2048
 
 
+People = Annotated[tuple[Count, ...], Strict(False), Allowed("two whole numbers, the least and the largest")]
+Source = Annotated[
+    Text,
+    Predicate(lambda text: text != HUB),
+    Allowed("'plays', 'python', 'facts', a file, a folder or 'hub:owner/name'"),
+]
+
+
+@settings(table="facts")
+class FactsOptions:
+    """The table ``[facts]`` of a training configuration: what :class:`~idviz.samples.facts.FactsTask` takes.
+
+    ``length``: tokens of a document, of which a window is any piece; without it, twice a window's.
+
+    Raises ``ValueError`` for an unknown key, and a value of a wrong type or out of range.
+    """
+
+    names: Count = 24
+    people: People = (1, 4)
+    verbs: Count = 4
+    objects: Count = 8
+    change: Share = 0.0
+    length: Count | None = None
+
+    def __post_init__(self):
+        self.task()
+
+    def task(self) -> FactsTask:
+        """What the documents are made of."""
+        return FactsTask(self.names, tuple(self.people), self.verbs, self.objects, self.change)  # type: ignore[arg-type]
+
+
 @settings()
 class TrainingConfig:
     """One run. Keys that are None by default are left out of the file.
 
-    Text: ``text`` ("plays", a file or a folder), ``held_out`` (names of whole documents; by default four plays, or of
-    other text the last ``validation_part`` of each document), ``vocabulary``, ``tokenizer`` (a JSON instead). Or a
-    stream: "hub:owner/name", or the path or glob of .parquet or .jsonl files, and ``stream``, a table of
-    :class:`StreamOptions`.
+    Text: ``text`` ("plays", "python", a file or a folder), ``held_out`` (names of whole documents; by default four
+    plays, some modules of the library, or of other text the last ``validation_part`` of each document),
+    ``vocabulary``, ``tokenizer`` (a JSON instead). Or "facts", fresh ones for ever, and ``facts``, a table of
+    :class:`FactsOptions`. Or a stream: "hub:owner/name", or the path or glob of .parquet or .jsonl files, and
+    ``stream``, a table of :class:`StreamOptions`.
+    ``development``: score on development documents, for choosing settings; they and the held-out ones are not read.
     Model: ``scale``, or ``dim``, ``depth``, ``heads`` and ``feedforward``; ``mixer``, ``mixer_options``.
     Training: ``batch`` windows of ``tokens`` a step, over all processes and ``accumulate`` pieces together.
 
     Raises ``ValueError`` for the first key that is wrong, with its value and what is allowed.
     """
 
-    text: Annotated[
-        Text, Predicate(lambda text: text != HUB), Allowed("'plays', a file, a folder or 'hub:owner/name'")
-    ] = PLAYS
+    text: Source = PLAYS
     held_out: Annotated[tuple[Text, ...] | None, Strict(False), Allowed("a list of documents' names")] = None
-    validation_part: Annotated[float, Gt(0), Le(0.5)] = 0.1
+    validation_part: Annotated[float, Gt(0), Le(0.4)] = 0.1
+    development: bool = False
     vocabulary: Annotated[int, Ge(256), Le(2**20)] = 1024
     tokenizer: Annotated[Text | None, Allowed("the path of a tokenizer's JSON")] = None
     stream: Annotated[Table | None, Allowed("a table, of column, held_out and other keys")] = None
+    facts: Annotated[Table | None, Allowed("a table, of people, verbs and other keys")] = None
 
     scale: Annotated[str, OneOf(SCALES)] = "tiny"
     dim: AtLeast1 | None = None
@@ -98,12 +133,7 @@ class TrainingConfig:
     precision: Annotated[str, OneOf(("auto", "float32", "bfloat16"))] = "auto"
 
     def __post_init__(self):
-        if is_stream(self.text):
-            if self.held_out is not None:
-                raise ValueError(f"held_out names documents; for the stream {self.text!r}, set stream.held_out instead")
-            StreamOptions(**self.stream or {})
-        elif self.stream is not None:
-            raise ValueError(f"stream is for text = 'hub:…' or .parquet or .jsonl files, not for {self.text!r}")
+        self._check_text()
         if self.warmup > self.steps:
             raise ValueError(f"warmup must be a whole number from 0 to steps = {self.steps}, not {self.warmup}")
         if self.batch % self.accumulate:
@@ -117,6 +147,27 @@ class TrainingConfig:
             )
         check_options(self.decoder(self.vocabulary))
 
+    def _check_text(self) -> None:
+        """Keys that belong to one kind of text alone."""
+        streamed, made = is_stream(self.text), self.text == FACTS
+        if streamed:
+            if self.held_out is not None:
+                raise ValueError(f"held_out names documents; for the stream {self.text!r}, set stream.held_out instead")
+            if self.development:
+                raise ValueError(f"development must be false for the stream {self.text!r}, not true")
+            StreamOptions(**self.stream or {})
+        elif self.stream is not None:
+            raise ValueError(f"stream is for text = 'hub:…' or .parquet or .jsonl files, not for {self.text!r}")
+        if made:
+            for name in ("held_out", "tokenizer"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} is not for text = {FACTS!r}: its documents are fresh, its words known")
+            length = self.facts_options.length
+            if length is not None and length < self.tokens:
+                raise ValueError(f"facts.length must be at least tokens = {self.tokens}, a window's, not {length}")
+        elif self.facts is not None:
+            raise ValueError(f"facts is for text = {FACTS!r}, not for {self.text!r}")
+
     def decoder(self, vocabulary: int) -> DecoderConfig:
         """The decoder's configuration for a vocabulary of so many tokens."""
         if self.dim is None or self.depth is None or self.heads is None or self.feedforward is None:
@@ -126,8 +177,13 @@ class TrainingConfig:
 
     @property
     def held_out_names(self) -> tuple[str, ...]:
-        """``held_out``, or its default."""
-        return self.held_out if self.held_out is not None else HELD_OUT_PLAYS if self.text == PLAYS else ()
+        """``held_out``, or its default: the names of the test documents."""
+        return self.held_out if self.held_out is not None else held_out_names(self.text)
+
+    @property
+    def facts_options(self) -> FactsOptions:
+        """``facts``, with its defaults."""
+        return FactsOptions(**self.facts or {})
 
     @property
     def stream_options(self) -> StreamOptions:
@@ -141,7 +197,7 @@ class TrainingConfig:
     def to_toml(self) -> str:
         """The file that :func:`load_config` reads back as the same configuration."""
         values = self.to_dict()
-        tables = {name: values.pop(name) for name in ("mixer_options", "stream") if name in values}
+        tables = {name: values.pop(name) for name in ("mixer_options", "stream", "facts") if name in values}
         lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
         for name, table in tables.items():
             lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]

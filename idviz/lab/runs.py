@@ -16,9 +16,12 @@ import torch
 
 from idviz.lab import corpus
 from idviz.lab.config import TrainingConfig
+from idviz.lab.corpus import Document
+from idviz.lab.facts_data import FactsData
 from idviz.lab.files import write_text
 from idviz.lab.streaming import Stream
 from idviz.lab.tokenizer import Tokenizer
+from idviz.lab.windows import spread_windows
 
 CONFIG, RUN, TOKENIZER = "config.toml", "run.json", "tokenizer.json"
 METRICS, CHECKPOINTS = "metrics.jsonl", "checkpoints"
@@ -42,6 +45,10 @@ class Data:
         """(batch, tokens + 1) windows of a step, as :func:`batch` draws them."""
         return batch(self.training, self.settings.seed, step, self.settings.batch, self.settings.tokens)
 
+    def validation_windows(self, count: int) -> np.ndarray:
+        """At most ``count`` windows (n, T + 1) spread evenly over the held-out tokens, the same at every call."""
+        return spread_windows(self.validation, self.settings.tokens, count)
+
     def place(self) -> dict[str, int]:
         return {}
 
@@ -58,13 +65,33 @@ class Data:
         return hashlib.sha256(self.training.tobytes() + b"|" + self.validation.tobytes()).hexdigest()
 
 
+AnyData = Data | FactsData | Stream
+
+
 def batch(tokens: np.ndarray, seed: int, step: int, size: int, length: int) -> np.ndarray:
     """(size, length + 1) windows at random places, inputs and one token more, from (seed, step) alone."""
     starts = np.random.default_rng([seed, step]).integers(0, len(tokens) - length, size)
     return tokens[starts[:, None] + np.arange(length + 1)]
 
 
-def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data | Stream:
+def documents_of(settings: TrainingConfig) -> tuple[list[Document], list[Document]]:
+    """The documents that a run reads, and those it is scored on: the test ones, or ``development`` ones.
+
+    Raises ``ValueError`` for bad text, as :mod:`idviz.lab.corpus` does.
+    """
+    text, whole = settings.text, corpus.documents(settings.text)
+    test = settings.held_out_names
+    if not settings.development:
+        return corpus.split(whole, test, settings.validation_part)
+    if test:
+        chosen = corpus.held_out_names(text, part="development")
+        names = [name for name in chosen if name not in test]
+        return corpus.split(whole, names, settings.validation_part, unread=test)
+    kept, _ = corpus.split(whole, (), settings.validation_part)
+    return corpus.split(kept, (), settings.validation_part / (1 - settings.validation_part))
+
+
+def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> AnyData:
     """Read, split and tokenize a text; the tokenizer is loaded from a file, or trained on the training part only.
 
     Raises ``ValueError`` for bad text (see :mod:`~idviz.lab.corpus` and :mod:`~idviz.lab.streaming`), or too little.
@@ -72,9 +99,9 @@ def load_data(settings: TrainingConfig, tokenizer: Path | None = None) -> Data |
     source = tokenizer or settings.tokenizer
     if corpus.is_stream(settings.text):
         return Stream(settings, Tokenizer.load(source) if source else None)
-    training, validation = corpus.split(
-        corpus.documents(settings.text), settings.held_out_names, settings.validation_part
-    )
+    if settings.text == corpus.FACTS:
+        return FactsData(settings)
+    training, validation = documents_of(settings)
     texts = [tuple(document.text for document in part) for part in (training, validation)]
     kept = sum(map(len, (*texts[0], *texts[1]))) <= KEPT  # a study asks for the same again and again
     learn, encode = (_learned, _encoded) if kept else (_learned.__wrapped__, _encoded.__wrapped__)
@@ -119,7 +146,7 @@ class Metrics:
             file.write(json.dumps(line) + "\n")
 
 
-def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: torch.device, processes: int) -> None:
+def begin(settings: TrainingConfig, folder: Path, data: AnyData, device: torch.device, processes: int) -> None:
     """Write tokenizer.json, and run.json: configuration, commit, versions, device, text."""
     data.tokenizer.save(folder / TOKENIZER)
     about = {
@@ -133,7 +160,7 @@ def begin(settings: TrainingConfig, folder: Path, data: Data | Stream, device: t
         "processes": processes,
         "threads": torch.get_num_threads(),
         "training_tokens": data.training_tokens,
-        "validation_tokens": len(data.validation),
+        "validation_tokens": int(data.validation.size),
         "text_sha256": data.fingerprint,
     }
     write_text(folder / RUN, json.dumps(about, indent=2, ensure_ascii=False) + "\n")

@@ -11,6 +11,8 @@ import numpy as np
 
 from idviz.lab import checkpoint, files, runs
 from idviz.lab.config import load_config
+from idviz.lab.facts_data import FactsData
+from idviz.lab.facts_scoring import floor, score_facts
 from idviz.lab.perplexity import Score, score
 from idviz.lab.tokenizer import Tokenizer
 from idviz.lab.units import in_units
@@ -39,7 +41,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     data = runs.load_data(settings, folder / runs.TOKENIZER)
     if data.fingerprint != about["text_sha256"]:
         raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
-    model, window = checkpoint.decoder(newest, device=device), min(settings.tokens, len(data.validation) - 1)
+    model, window = checkpoint.decoder(newest, device=device), data.validation_windows(1).shape[1] - 1
     key = {
         "format": _FORMAT,
         "checkpoint": newest.name,
@@ -49,7 +51,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     }
     measured = _kept(folder / SCORE, key)
     if measured is None:
-        measured = score_dict(score(model, data.validation, window), data.validation, data.tokenizer)
+        measured = _measured(model, data, window)
         with contextlib.suppress(OSError):  # a run on a disk that is read-only is scored every time
             files.write_text(folder / SCORE, json.dumps({"key": key, "score": measured}, indent=1) + "\n")
     metrics = [json.loads(line) for line in (folder / runs.METRICS).read_text("utf-8").splitlines()]
@@ -68,12 +70,26 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     }
 
 
+def _measured(model, data: runs.AnyData, window: int) -> dict:
+    """The score on all held-out text, for JSON; of facts also by slice, and the ideal reader's loss, ``floor``."""
+    if not isinstance(data, FactsData):
+        return score_dict(score(model, data.validation, window), data.validation, data.tokenizer)
+    scored, settings = score_facts(model, data.held_out), data.settings
+    lowest = floor(data.task, settings.tokens, settings.facts_options.length, settings.development)
+    predicted = data.validation[:, 1:].ravel()
+    return units_dict(scored.score, predicted, data.tokenizer) | scored.to_dict() | {"floor": lowest}
+
+
 def score_dict(scored: Score, tokens: np.ndarray, tokenizer: Tokenizer) -> dict:
+    """:func:`units_dict` of a text's score: nothing predicts its first token."""
+    return units_dict(scored, tokens[1:], tokenizer)
+
+
+def units_dict(scored: Score, predicted: np.ndarray, tokenizer: Tokenizer) -> dict:
     """A score for JSON: ``loss`` in nats per token, its ``interval``, ``targets``, perplexities and bits per byte.
 
     The interval is None where there are fewer than two windows.
     """
-    predicted = tokens[1:]  # nothing predicts the first
     words = len(tokenizer.decode(predicted).split()) or None
     units = in_units(scored.nats, tokens=scored.targets, words=words, bytes=tokenizer.count_bytes(predicted))
     return {

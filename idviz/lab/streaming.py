@@ -20,6 +20,7 @@ import numpy as np
 from idviz.lab.config import StreamOptions, TrainingConfig
 from idviz.lab.corpus import HUB
 from idviz.lab.tokenizer import Tokenizer
+from idviz.lab.windows import spread_windows
 from idviz.needs import needed
 
 END = "\n\n"  # after every document; the tokenizer has no special tokens that could mark an end
@@ -85,6 +86,10 @@ class Stream:
             self._step += 1
             if self._step > step:
                 return windows
+
+    def validation_windows(self, count: int) -> np.ndarray:
+        """At most ``count`` windows (n, T + 1) spread evenly over the held-out tokens, the same at every call."""
+        return spread_windows(self.validation, self._settings.tokens, count)
 
     # -- block by block -----------------------------------------------------------------------------------------------
     def _draw(self) -> np.ndarray:

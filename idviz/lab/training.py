@@ -60,11 +60,8 @@ def loss_of(model, windows: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def validation_loss(model, tokens: np.ndarray, settings: TrainingConfig, device: torch.device) -> float:
-    """Nats a token over windows spread evenly over the held-out text, the same at every call."""
-    length = min(settings.tokens, len(tokens) - 1)
-    starts = np.unique(np.linspace(0, len(tokens) - length - 1, settings.validation_windows).astype(np.int64))
-    windows = tokens[starts[:, None] + np.arange(length + 1)]
+def validation_loss(model, windows: np.ndarray, settings: TrainingConfig, device: torch.device) -> float:
+    """Nats a token over held-out windows (n, T+1), ``settings.batch`` of them at a time."""
     total = 0.0
     for piece in np.array_split(windows, math.ceil(len(windows) / settings.batch)):
         total += loss_of(model, torch.from_numpy(piece).to(device)).item() * len(piece)
@@ -135,6 +132,7 @@ def _run(settings: TrainingConfig, folder: Path, data, accelerator: Accelerator,
     step, seen = (start.step, start.tokens_seen) if start else (0, 0)
     saved, loss, stop = step, None, False
     main = accelerator.is_main_process
+    held_out = data.validation_windows(settings.validation_windows)
     metrics = Metrics(folder / METRICS, step) if main else None
     bar = tqdm(total=settings.steps, initial=step, unit="step", disable=quiet or not main, dynamic_ncols=True)
     model.train()
@@ -161,7 +159,7 @@ def _run(settings: TrainingConfig, folder: Path, data, accelerator: Accelerator,
             line = {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
             line |= {"tokens_seen": seen, "tokens_per_second": round(speed)}
             if last or step % settings.validate_every == 0:
-                line["validation_loss"] = validation_loss(bare, data.validation, settings, accelerator.device)
+                line["validation_loss"] = validation_loss(bare, held_out, settings, accelerator.device)
             metrics.write(line)
             if last or stop or step % settings.save_every == 0:
                 state = _state(optimizer, data, accelerator.device)

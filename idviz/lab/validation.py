@@ -138,6 +138,8 @@ def _allowed(field: FieldInfo) -> str:
         if isinstance(part, Allowed):
             return part.words
     bound = {name: getattr(part, name) for part in metadata for name in ("gt", "ge", "le") if hasattr(part, name)}
+    if kind is bool:
+        return "true or false"
     noun = "a whole number" if kind is int else "a number"
     low = f"above {bound['gt']:g}" if "gt" in bound else f"from {bound['ge']:g}"
     if "le" not in bound:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from idviz.learned.checks import switches, whole_number
+from idviz.learned.features import WIDTH, ShortConvolution
 from idviz.learned.mixer_parts import CoreInput, CoreMixer, HeadOutput, Mixer, Pasts
 from idviz.learned.rope import rotate
 
@@ -16,11 +17,15 @@ AVERAGED = 64  # linear attention's readout starts as an average over so many to
 
 
 class SoftmaxMixerState(NamedTuple):
-    """Keys (after RoPE) and values (B, H, T, d/H) of all tokens so far, and the buffer whose first rows they are."""
+    """Keys (after RoPE) and values (B, H, T, d/H) of all tokens so far, and the buffer whose first rows they are.
+
+    ``past``: that of each short convolution, where there are any.
+    """
 
     k: Tensor
     v: Tensor
     buffer: _Buffer | None = None
+    past: tuple[Tensor, ...] = ()
 
     @property
     def position(self) -> int:
@@ -45,36 +50,51 @@ class _Buffer:
 
 def _append(state: SoftmaxMixerState, k: Tensor, v: Tensor) -> SoftmaxMixerState:
     if state.k.dtype != k.dtype:  # for example, started under autocast and continued without
-        state = SoftmaxMixerState(state.k.to(k.dtype), state.v.to(k.dtype))
+        state = state._replace(k=state.k.to(k.dtype), v=state.v.to(k.dtype), buffer=None)
     if torch.is_grad_enabled():  # a buffer written in place would break the graph
-        return SoftmaxMixerState(torch.cat([state.k, k], 2), torch.cat([state.v, v], 2))
+        return state._replace(k=torch.cat([state.k, k], 2), v=torch.cat([state.v, v], 2), buffer=None)
     before, after = state.position, state.position + k.shape[2]
     buffer = state.buffer
     if buffer is None or not buffer.takes(before, after):
         buffer = _Buffer(state.k, state.v, max(after, 2 * before))
     buffer.k[:, :, before:after], buffer.v[:, :, before:after] = k, v
     buffer.filled = after
-    return SoftmaxMixerState(buffer.k[:, :, :after], buffer.v[:, :, :after], buffer)
+    return state._replace(k=buffer.k[:, :, :after], v=buffer.v[:, :, :after], buffer=buffer)
 
 
 class SoftmaxMixer(Mixer):
-    """Causal softmax attention with RoPE, as in Llama: no short convolution, no feedthrough; the cache grows (E1, E20).
+    """Causal softmax attention with RoPE, as in Llama: no feedthrough; the cache grows (E1, E20).
 
-    ``dim`` and ``heads`` are d and H. Raises ``ValueError`` for a number out of range, heads that do not divide dim,
-    and RoPE with an odd head size.
+    Parameters
+    ----------
+    dim, heads : int
+        d and H.
+    rope : bool
+        Turn queries and keys by their position.
+    output_norm : bool
+        RMSNorm on each head's output, as the other mixers may have.
+    convolution : bool
+        A short convolution over queries, keys and values before RoPE, as wide as the other mixers' and without their
+        SiLU, which would leave hardly any negative number in q and k. Their pasts, 9·d numbers, belong to the state.
+
+    Raises ``ValueError`` for a number out of range, heads that do not divide dim, and RoPE with an odd head size.
     """
 
     State = SoftmaxMixerState
 
-    def __init__(self, dim: int, heads: int, *, rope: bool = True):
+    def __init__(
+        self, dim: int, heads: int, *, rope: bool = True, output_norm: bool = False, convolution: bool = False
+    ):
         super().__init__(dim, heads)
         dim, heads = self.dim, self.heads
-        switches(rope=rope)
+        switches(rope=rope, convolution=convolution)
         if rope and self.d_head % 2:
             raise ValueError(f"RoPE turns features in pairs: dim/heads must be even, not {self.d_head}")
         self.rope = rope
         self.to_q, self.to_k, self.to_v = (nn.Linear(dim, dim, bias=False) for _ in range(3))
-        self.to_out = HeadOutput(dim, heads, norm=False)
+        short = [ShortConvolution(dim, activation=False) for _ in range(3)] if convolution else []
+        self.convolutions = nn.ModuleList(short)
+        self.to_out = HeadOutput(dim, heads, norm=output_norm)
 
     def state_size(self, T: int) -> int:
         """2·T·d (E20)."""
@@ -85,27 +105,40 @@ class SoftmaxMixer(Mixer):
         if torch.is_autocast_enabled(x.device.type):
             kind = torch.get_autocast_dtype(x.device.type)
         empty = x.new_zeros(x.shape[0], self.heads, 0, self.d_head, dtype=kind)
-        return SoftmaxMixerState(empty, empty)
+        past = tuple(x.new_zeros(x.shape[0], WIDTH - 1, self.dim, dtype=kind) for _ in self.convolutions)
+        return SoftmaxMixerState(empty, empty, past=past)
 
     def _shapes(self, batch: int):
-        return [(batch, self.heads, None, self.d_head)] * 2
+        past = [(batch, WIDTH - 1, self.dim)] * len(self.convolutions)
+        return [(batch, self.heads, None, self.d_head)] * 2 + past
 
-    def queries_keys_values(self, x: Tensor, position: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """q, k (after RoPE) and v of the tokens x (B, T, d), the first at ``position``: (B, H, T, d/H) each."""
-        q, k, v = (
-            project(x).unflatten(-1, (self.heads, self.d_head)).transpose(1, 2)
-            for project in (self.to_q, self.to_k, self.to_v)
-        )
-        return (rotate(q, position), rotate(k, position), v) if self.rope else (q, k, v)
+    def queries_keys_values(
+        self, x: Tensor, position: int = 0, past: tuple[Tensor, ...] = ()
+    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
+        """q, k (after RoPE) and v of the tokens x (B, T, d), (B, H, T, d/H) each, and the convolutions' new pasts.
+
+        The first token is at ``position``; ``past`` is that of each convolution, zeros where it is left out.
+        """
+        rows = [project(x) for project in (self.to_q, self.to_k, self.to_v)]
+        if self.convolutions:
+            given = past or (None,) * len(rows)
+            pairs = [mix(row, p) for mix, row, p in zip(self.convolutions, rows, given, strict=True)]
+            rows = [new.to(row.dtype) for (new, _), row in zip(pairs, rows, strict=True)]  # under autocast, too
+            past = tuple(p.clone() for _, p in pairs)  # a view would keep the whole sequence alive
+        q, k, v = (row.unflatten(-1, (self.heads, self.d_head)).transpose(1, 2) for row in rows)
+        if self.rope:
+            q, k = rotate(q, position), rotate(k, position)
+        return q, k, v, past
 
     def _mix(self, x: Tensor, state: SoftmaxMixerState, step: bool = False):
-        past, T = state.position, x.shape[1]
-        q, k, v = self.queries_keys_values(x, past)
-        state = _append(state, k, v) if past else SoftmaxMixerState(k, v)
+        before, T = state.position, x.shape[1]
+        q, k, v, past = self.queries_keys_values(x, before, state.past)
+        state = _append(state, k, v) if before else SoftmaxMixerState(k, v)
+        state = state._replace(past=past)
         mask = None
-        if past and T > 1:  # SDPA's own causal mask would align the first query with the first key
-            mask = torch.ones(T, past + T, dtype=torch.bool, device=x.device).tril(past)
-        o = F.scaled_dot_product_attention(q, state.k, state.v, attn_mask=mask, is_causal=not past and T > 1)
+        if before and T > 1:  # SDPA's own causal mask would align the first query with the first key
+            mask = torch.ones(T, before + T, dtype=torch.bool, device=x.device).tril(before)
+        o = F.scaled_dot_product_attention(q, state.k, state.v, attn_mask=mask, is_causal=not before and T > 1)
         return self.to_out(o), state
 
 

@@ -130,7 +130,7 @@ class _Enough(Exception):
 
 def _captured(layer: int, mixer: Mixer, entered: tuple, output: Tensor) -> Capture:
     if isinstance(mixer, SoftmaxMixer):
-        entered = copy.deepcopy(mixer).double().queries_keys_values(entered[0].double())
+        entered = copy.deepcopy(mixer).double().queries_keys_values(entered[0].double())[:3]
     q, k = (None if part is None else part[0] for part in entered[:2])
     s = mixer.given_weights(entered[0]) if isinstance(mixer, InterdomainMixer) else None
     return Capture(layer, mixer, q, k, entered[2][0], None if s is None else s[0], output)

@@ -132,15 +132,19 @@ class Decoder(nn.Module):
             self._initialise()
 
     def _initialise(self) -> None:
-        """Normal weights, σ = 0.5/√fan-in (0.018 at d = 768), over √(2·depth) where they write to the residual."""
+        """Normal weights, σ = 0.5/√fan-in (0.018 at d = 768); less where a layer writes to the residual stream.
+
+        There a feed-forward layer's are divided by √(2·depth), and a mixer's, of every kind, start at 0: a fresh
+        decoder reads nothing but the last token, and each mixer is let in as fast as it helps.
+        """
         nn.init.normal_(self.embedding.weight, std=0.02)
         for block in self.blocks:
             for module in block.modules():
                 if isinstance(module, nn.Linear):
                     nn.init.normal_(module.weight, std=0.5 * module.in_features**-0.5)
-            for last in (block.mixer.to_out.project, block.feedforward.down):
-                with torch.no_grad():
-                    last.weight.mul_((2 * self.config.depth) ** -0.5)
+            with torch.no_grad():
+                block.feedforward.down.weight.mul_((2 * self.config.depth) ** -0.5)
+                block.mixer.to_out.project.weight.zero_()
 
     def forward(
         self, tokens: Tensor, state: State | None = None, *, chunk: int | None = None, last_only: bool = False

@@ -7,14 +7,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from idviz.exact.checks import choice
-from idviz.learned.checks import whole_number
+from idviz.learned.checks import switches, whole_number
 
 NORMS = ("l2", "l2_squared")
 WIDTH = 4  # tokens that a short convolution sees
 
 
 class ShortConvolution(nn.Module):
-    """Causal depthwise convolution over the last ``WIDTH`` tokens, followed by SiLU (E18).
+    """Causal depthwise convolution over the last ``WIDTH`` tokens, followed by SiLU, or by nothing (E18).
 
     ``forward(x, past=None)``: x (B, T, channels), past (B, WIDTH−1, channels) or None for zeros -> y (B, T, channels)
     and the new past. Any split of a sequence gives the same outputs.
@@ -22,9 +22,10 @@ class ShortConvolution(nn.Module):
     Raises ``ValueError`` for x or past of a wrong shape, dtype or device.
     """
 
-    def __init__(self, channels: int):
+    def __init__(self, channels: int, *, activation: bool = True):
         super().__init__()
-        self.channels = whole_number("channels", channels)
+        switches(activation=activation)
+        self.channels, self.activation = whole_number("channels", channels), activation
         self.weight = nn.Parameter(torch.empty(self.channels, WIDTH))
         nn.init.uniform_(self.weight, -(WIDTH**-0.5), WIDTH**-0.5)
 
@@ -37,7 +38,7 @@ class ShortConvolution(nn.Module):
         y = window[:, :T] * self.weight[:, 0]
         for i in range(1, WIDTH):
             y = y + window[:, i : i + T] * self.weight[:, i]
-        return F.silu(y), window[:, T:]
+        return (F.silu(y) if self.activation else y), window[:, T:]
 
     def _check(self, x: Tensor, past: Tensor | None) -> None:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[2] != self.channels or not x.is_floating_point():

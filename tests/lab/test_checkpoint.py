@@ -8,13 +8,14 @@ from safetensors.torch import save_file
 
 from idviz.lab import checkpoint
 from idviz.learned import DecoderConfig, build
+from tests.helpers.decoders import awake
 
 CONFIG = DecoderConfig(64, 16, 1, 2, 16, "interdomain", {"modes": 4})
 
 
 @pytest.fixture
 def model():
-    return build(CONFIG, device="cpu", seed=3)
+    return awake(build(CONFIG, device="cpu", seed=3))
 
 
 def write(folder, model, step=10):

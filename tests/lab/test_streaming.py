@@ -280,7 +280,7 @@ def test_a_missing_package_is_named_with_its_extra(settings, monkeypatch):
         ({"stream": "text"}, "stream must be a table, of .* not 'text'"),
         ({"held_out": ["macbeth"]}, r"held_out names documents; for the stream .*, set stream\.held_out instead"),
         ({"text": "plays"}, r"stream is for text = 'hub:…' or \.parquet or \.jsonl files, not for 'plays'"),
-        ({"text": "hub:"}, "text must be 'plays', a file, a folder or 'hub:owner/name', not 'hub:'"),
+        ({"text": "hub:"}, "text must be 'plays', 'python', 'facts', a file, a folder or 'hub:owner/name', not 'hub:'"),
     ],
 )
 def test_bad_settings_are_refused_by_name(settings, values, says):

@@ -64,7 +64,7 @@ def test_refusals(tmp_path):
         with pytest.raises(ValueError, match=r"bad\.json' is not a tokenizer's JSON"):
             Tokenizer.load(bad)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
-    words.save(str(bad))
+    words.save(str(bad))  # with a token for everything unknown: it would not give back every text
     with pytest.raises(ValueError, match="not byte-level"):
         Tokenizer.load(bad)
     with pytest.raises(ValueError, match="tokens must be from 0 to 299, not 300 at position 1"):
@@ -73,3 +73,23 @@ def test_refusals(tmp_path):
         TRAINED.encode("a\ud800")
     with pytest.raises(ValueError, match="must be a string, not int"):
         TRAINED.encode(3)
+
+
+def test_a_tokenizer_of_words(tmp_path):
+    words = Tokenizer.of_words(["<bos>", ".", "Ada", "drinks", "tea"])
+    assert words.encode("Ada drinks  tea.\nAda").tolist() == [2, 3, 4, 1, 2] and words.vocabulary == 5
+    assert words.encode("").tolist() == [] and words.decode([2, 3, 4, 1]) == "Ada drinks tea ."
+    assert words.encode(words.decode(range(5))).tolist() == [0, 1, 2, 3, 4]
+    assert words.bytes_of(3) == b"drinks " and words.count_bytes([2, 3, 3]) == 4 + 7 + 7
+    words.save(tmp_path / "words.json")
+    again = Tokenizer.load(tmp_path / "words.json")
+    assert again == words and again.words and again.encode("tea").tolist() == [4]
+    for text, word in (("Ada drinks gin .", "'gin'"), ("ada", "'ada'"), ("tea,", "'tea,'"), ("Ådä", "'Ådä'")):
+        with pytest.raises(ValueError, match=f"{word} is no word of this model's; it knows <bos>, ., Ada, drinks, tea"):
+            again.encode(text)
+
+
+@pytest.mark.parametrize("words", [["a", "a"], ["a b"], [""], [" a"], ["a", 3]])
+def test_words_that_cannot_be_tokens_are_named(words):
+    with pytest.raises(ValueError, match="words must be different from one another, each one word, not"):
+        Tokenizer.of_words(words)

@@ -223,7 +223,8 @@ def test_results_say_what_they_are_made_of(tmp_path, settings):
     assert last["tokens_seen"] == 20 * 4 * 32
     data = runs.load_data(settings)
     model = checkpoint.decoder(checkpoint.latest(tmp_path / "run" / runs.CHECKPOINTS))
-    again = training.validation_loss(model, data.validation, settings, torch.device("cpu"))
+    windows = data.validation_windows(settings.validation_windows)
+    again = training.validation_loss(model, windows, settings, torch.device("cpu"))
     assert last["validation_loss"] == pytest.approx(again, rel=1e-6)
 
 

@@ -35,10 +35,10 @@ def recomputed(seen) -> torch.Tensor:
     return y.unflatten(1, (2, 8)).transpose(2, 3)[0]
 
 
-@pytest.mark.parametrize("kind", MIXERS)
+@pytest.mark.parametrize("kind, options", [*((kind, {}) for kind in MIXERS), ("softmax", {"convolution": True})])
 @pytest.mark.parametrize("layer", [0, -1])
-def test_the_captured_inputs_give_the_captured_output(kind, layer):
-    seen = capture(decoder(kind), IDS, layer)
+def test_the_captured_inputs_give_the_captured_output(kind, options, layer):
+    seen = capture(decoder(kind, **options), IDS, layer)
     assert seen.layer == layer % 3 and seen.output.shape == (2, 40, 8)
     assert (seen.q is None) == (kind == "s4d") == (seen.k is None)
     assert closeness(recomputed(seen), seen.output) < 1e-10

@@ -14,7 +14,8 @@ import torch
 from idviz.lab import checkpoint, runs, training
 from idviz.lab.config import TrainingConfig
 from idviz.learned import MIXERS, DecoderConfig, build, pick_device
-from tests.learned.common import closeness, with_feedthrough
+from tests.helpers.decoders import awake
+from tests.learned.common import closeness
 
 DEVICE = pick_device(os.environ.get("IDVIZ_DEVICE", "auto"))
 VOCABULARY = 50
@@ -30,7 +31,7 @@ def full_float32():
 
 def make(kind, device, dtype):
     config = DecoderConfig(VOCABULARY, 32, 3, 2, 48, kind, OPTIONS[kind])
-    return with_feedthrough(build(config, device="cpu", seed=1)).to(device, dtype)
+    return awake(build(config, device="cpu", seed=1)).to(device, dtype)
 
 
 def text(T, batch=2):

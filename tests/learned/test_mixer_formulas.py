@@ -230,3 +230,16 @@ def test_softmax_is_its_formula():
         scores = rotate(q) @ rotate(k).transpose(-1, -2) / math.sqrt(DIM // HEADS)
         weights = scores.masked_fill(torch.ones(11, 11).triu(1).bool(), -math.inf).softmax(-1)
         assert closeness(mixer(x)[0], mixer.to_out(weights @ v)) < 1e-12
+
+
+def test_softmax_with_a_convolution_is_its_formula():
+    """Every channel's query, key and value is a sum over the last four tokens, with no SiLU after it."""
+    mixer, x = make("softmax", convolution=True, output_norm=True), signal(11)
+    with torch.no_grad():
+        rows = []
+        for to, short in zip((mixer.to_q, mixer.to_k, mixer.to_v), mixer.convolutions, strict=True):
+            row = torch.nn.functional.pad(to(x), (0, 0, 3, 0))
+            row = sum(row[:, i : i + 11] * short.weight[:, i] for i in range(4))
+            rows.append(row.view(2, 11, HEADS, -1).transpose(1, 2))
+        o = torch.nn.functional.scaled_dot_product_attention(rotate(rows[0]), rotate(rows[1]), rows[2], is_causal=True)
+        assert closeness(mixer(x)[0], mixer.to_out(o)) < 1e-12

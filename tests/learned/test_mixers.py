@@ -114,6 +114,21 @@ def test_every_ablation_is_the_same_in_three_forms_and_any_pieces(switches):
                 assert state.position == last.position == 75
 
 
+@pytest.mark.parametrize(
+    "options", [{"convolution": True}, {"output_norm": True}, {"convolution": True, "rope": False}]
+)
+def test_softmax_variants_are_the_same_in_any_pieces(options):
+    mixer, x = make("softmax", **options), signal(40)
+    with torch.no_grad():
+        wanted, last = by_steps(mixer, x)
+        for split in (40, [1, 30, 9], [2, 1, 37]):
+            found, state = in_pieces(mixer, x, split)
+            assert closeness(found, wanted) < 1e-12
+            assert closeness(state.k, last.k) < 1e-12
+            assert all(closeness(a, b) < 1e-12 for a, b in zip(state.past, last.past, strict=True))
+    assert closeness(make("softmax")(x)[0], wanted) > 0.01
+
+
 def smallest_denominator_of(mixer, x) -> float:
     mixer(x)
     return mixer.smallest_denominator.item()

@@ -15,7 +15,7 @@ from idviz.learned.interdomain_mixer import InterdomainMixer
 from idviz.learned.mixers import MIXERS
 from idviz.learned.modes import DiagonalModes
 from idviz.learned.tracing import lag_kernel, trace, trace_core
-from tests.learned.common import with_feedthrough
+from tests.helpers.decoders import awake
 
 tracing = import_module("idviz.learned.tracing")  # the package may export the function under the module's name
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}
@@ -24,7 +24,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}
 def problem(dtype, T=70, H=3, M=6, d_k=5, d_v=4, seed=0, initialisation="lin", feedthrough=True):
     generator = torch.Generator().manual_seed(seed)
     modes = DiagonalModes(H, M, d_v, initialisation=initialisation, step_range=(0.02, 0.3), feedthrough=feedthrough)
-    modes = with_feedthrough(modes.to(dtype), seed)
+    modes = awake(modes.to(dtype), seed)
     with torch.no_grad():  # away from the initial values: complex w, uneven decay
         for parameter in modes.parameters():
             parameter.mul_(1 + 0.2 * torch.randn(parameter.shape, generator=generator, dtype=dtype))
@@ -181,7 +181,7 @@ def ablations():
 def test_token_weights_reproduce_every_layer_s_core_output(options, dtype):
     torch.manual_seed(3)
     model = TwoLayers(*(InterdomainMixer(16, 2, 6, step_range=(0.02, 0.2), **options) for _ in range(2))).to(dtype)
-    with_feedthrough(model)
+    awake(model)
     ids = torch.randint(11, (53,))
     traced = trace(model, ids, positions=range(53))
     assert list(traced.layers) == [0, 1] and traced.tokens == 53
@@ -214,7 +214,7 @@ def test_choices_are_kept_to_and_the_run_stops_early():
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def test_a_whole_decoder_s_layers_are_reproduced(dtype):
     config = DecoderConfig(vocabulary=11, dim=16, depth=3, heads=2, feedforward=32, mixer_options={"modes": 8})
-    decoder = with_feedthrough(Decoder(config).to(dtype))
+    decoder = awake(Decoder(config).to(dtype))
     ids = torch.randint(11, (100,), generator=torch.Generator().manual_seed(0))
     traced = trace(decoder, ids, layers=[0, 2], positions=[0, 31, 32, 99])
     assert list(traced.layers) == [0, 2]
@@ -225,7 +225,7 @@ def test_a_whole_decoder_s_layers_are_reproduced(dtype):
 
 def test_a_mixer_alone_can_be_traced():
     torch.manual_seed(0)
-    mixer = with_feedthrough(InterdomainMixer(16, 4, 6))
+    mixer = awake(InterdomainMixer(16, 4, 6))
     x = torch.randn(20, 16)
     traced = trace(mixer, x, positions=range(20))
     assert difference(traced.layers[0].output, traced.outputs[0]) < 1e-5
