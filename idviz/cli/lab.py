@@ -1,9 +1,10 @@
-"""Commands that train and measure: train, models, evaluate, length, ablate, recall, generate, cost."""
+"""Commands that train and measure: train, models, evaluate, length, ablate, tune, recall, generate, cost."""
 
 from __future__ import annotations
 
 import codecs
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from idviz.cli.parts import bar, file_to_write, named_bars, numbers, part_of_runs, plainly
+from idviz.words import count
 
 if TYPE_CHECKING:
     from idviz.lab.models import TrainedModel
@@ -165,6 +167,38 @@ def ablate(
         body = studies.collect(plan, out, device=where, progress=lambda run: typer.echo(f"scoring {run}", err=True))
         _write(json or out / f"{plan.name}.json", body, where)
         tables.study(body)
+
+
+@commands.command()
+def tune(
+    tuning: Annotated[str, typer.Argument(help="tune-facts, tune-python, quick-tune, or a TOML file.")] = "tune-facts",
+    out: Out = ...,
+    part: Part = "1/1",
+    json: Json = None,
+    device: Device = "auto",
+) -> None:
+    """Choose each mixer's settings by equally many trials, on development documents. The same command continues."""
+    with plainly("tuning"):
+        from idviz.cli import tables
+        from idviz.lab import tuning as tunings
+        from idviz.lab.tuning_plan import load_tuning
+        from idviz.learned import pick_device
+
+        file_to_write(json)
+        mine, where, plan = part_of_runs(part), pick_device(device), load_tuning(tuning)
+        told = {"quiet": not sys.stderr.isatty(), "progress": lambda line: typer.echo(line, err=True)}
+        if not tunings.train(plan, out, part=mine, device=device, **told):
+            typer.echo("stopped and saved; the same command continues")
+            raise typer.Exit(130)
+        for (mixer, rung), trials in tunings.missing(plan, out).items():
+            typer.echo(
+                f"part {part} is done as far as it goes: rung {rung} of {mixer} lacks {count(len(trials), 'trial')}; "
+                "once the other parts are, the same command goes on"
+            )
+            return
+        body = tunings.collect(plan, out)
+        _write(json or out / f"{plan.name}.json", body, where)
+        tables.tuning(body)
 
 
 @commands.command()

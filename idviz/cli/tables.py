@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
-from idviz.words import count, file_size, share
+from idviz.lab.studies.tuning import Tuning, phrase
+from idviz.words import count, file_size, listed, share
 
 if TYPE_CHECKING:
     from idviz.lab.models import BundledModel
@@ -136,6 +137,24 @@ def study(result: dict) -> None:
     table(comparison.title, headings, rows)
     say("loss: nats per held-out token, mean over seeds; spread: standard deviation over seeds; perplexity: per token.")
     say("against: mean difference of the same seeds; 95 %: Student's t interval of it, where there are several seeds.")
+
+
+def tuning(result: dict) -> None:
+    """The chosen settings of each mixer, with their loss on development documents, beside those of the second."""
+    tuned = Tuning.from_result(result)
+    rows = []
+    for name in tuned.names:
+        best, second = tuned.best(name), tuned.runner_up(name)
+        known = second is not None and second.loss is not None
+        other = f"{second.loss:.3f}: {phrase(second.settings)}" if known else NONE
+        numbers = f"{tuned.count(name)}", f"{tuned.tokens_seen(name) / 1e6:.1f} M", f"{best.loss:.3f}"
+        rows.append((name, phrase(best.settings), other, *numbers))
+    table(tuned.title, ("mixer", "chosen", "the second", "trials", "tokens", "loss"), rows, left=3)
+    rungs = ", the best of them for ".join(f"{steps:,} steps" for steps in tuned.rungs)
+    say(f"loss: nats per token on development documents. Trials: as many settings of each mixer, for {rungs}.")
+    for name in tuned.names:
+        if keys := tuned.at_the_end(name):
+            say(f"{name}: {listed(keys)} at the end of what was tried; a better value may lie beyond.")
 
 
 def recall(result: dict) -> None:

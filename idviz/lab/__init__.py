@@ -8,6 +8,7 @@
 - Evaluation: ``held_out``, ``own_text``, ``evaluate``, ``needles``, ``measure_cost``
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
+- Settings for each mixer by equally many trials: ``load_tuning``; ``tuning`` runs them
 - A look inside: ``pieces``, ``probing``
 - Results of all these: ``results`` as JSON, ``typed_result`` and ``studies`` as objects with their statistics
 
@@ -23,8 +24,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
         "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity "
-        "probing recall recall_study results runs scoring streaming studies study tokenizer training unigram "
-        "units validation"
+        "probing recall recall_study results runs scoring streaming studies study tokenizer training tuning "
+        "tuning_plan unigram units validation"
     ).split(),
     submod_attrs={
         "bundling": ["add_model"],
@@ -44,6 +45,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "study": ["load_study"],
         "tokenizer": ["Tokenizer"],
         "training": ["NotFinite", "resume", "train"],
+        "tuning_plan": ["load_tuning"],
         "unigram": ["Unigram"],
         "units": ["bootstrap", "in_units"],
     },

@@ -109,17 +109,34 @@ def train(
     """
     folder = Path(folder)
     for variant, seed in part_of(study.runs(), part):
-        settings, where = study.settings(variant, seed), folder / f"{variant}-{seed}"
-        if not (where / runs.CONFIG).is_file():
-            outcome = training.train(replace(settings, device=device or settings.device), where, quiet=quiet)
-        elif _differ(load_config(where / runs.CONFIG), settings):
-            raise ValueError(f"folder {str(where)!r} holds a run of another configuration; name another folder")
-        elif not finished(where):
-            outcome = training.resume(where, device=device, quiet=quiet)
-        else:
-            continue
-        if outcome.asked:
+        if not train_run(study.settings(variant, seed), folder / f"{variant}-{seed}", device=device, quiet=quiet):
             return False
+    return True
+
+
+def train_run(settings: TrainingConfig, where: Path, *, device: str | None = None, quiet: bool = False) -> bool:
+    """Begin a run in its folder, continue it, or keep it as it is where it is finished; False where it was stopped.
+
+    Raises ``ValueError`` as :func:`train` does, and ``NotFinite`` as :func:`.training.train` does.
+    """
+    if not same_run(settings, where):
+        outcome = training.train(replace(settings, device=device or settings.device), where, quiet=quiet)
+    elif not finished(where):
+        outcome = training.resume(where, device=device, quiet=quiet)
+    else:
+        return True
+    return not outcome.asked
+
+
+def same_run(settings: TrainingConfig, where: Path) -> bool:
+    """Whether the folder holds a run of this configuration, finished or not; False where it holds none.
+
+    Raises ``ValueError`` where it holds a run of another one.
+    """
+    if not (where / runs.CONFIG).is_file():
+        return False
+    if _differ(load_config(where / runs.CONFIG), settings):
+        raise ValueError(f"folder {str(where)!r} holds a run of another configuration; name another folder")
     return True
 
 

@@ -126,3 +126,36 @@ mixer_options = { modes = 2 }
 [variants.softmax]
 mixer = "softmax"
 """
+
+TUNING = """
+title = "Two mixers tuned"
+seed = 5
+trials = 3
+rungs = [2, 4]
+keep = 0.6
+
+[training]
+text = "{text}"
+vocabulary = 300
+dim = 16
+depth = 1
+heads = 2
+feedforward = 16
+tokens = 16
+batch = 2
+warmup = 1
+validate_every = 4
+validation_windows = 2
+device = "cpu"
+
+[mixers.interdomain]
+mixer = "interdomain"
+mixer_options = {{ modes = 2 }}
+grid.step_range = [[0.01, 0.5], [0.02, 0.2]]
+
+[mixers.softmax]
+mixer = "softmax"
+
+[grid]
+learning_rate = [1e-3, 1e-2, 1e-1]
+"""

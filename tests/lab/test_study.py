@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from idviz.lab import checkpoint, recall_study, runs, study, training
+from idviz.lab import checkpoint, recall_study, runs, study, training, tuning_plan
 from idviz.lab import config as configs
 from idviz.lab.studies import OverSeeds
 from tests.lab.small import STUDY
@@ -231,8 +231,12 @@ def test_recipes_by_bare_name_and_by_path(toml, tmp_path, monkeypatch):
 def test_every_recipe_that_idviz_carries_is_one():
     for path in sorted(study.RECIPES.glob("*.toml")):
         text = path.read_text("utf-8")
-        load = study.load_study if "[variants." in text else configs.load_config
-        (recall_study.load_recall_study if "[task]" in text else load)(path)
+        kinds = {
+            "[mixers.": tuning_plan.load_tuning,
+            "[task]": recall_study.load_recall_study,
+            "[variants.": study.load_study,
+        }
+        next((load for table, load in kinds.items() if table in text), configs.load_config)(path)
 
 
 def test_tiny_changes_only_what_it_says():

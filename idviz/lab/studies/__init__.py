@@ -7,6 +7,8 @@
 - "recall": :class:`~.recall.RecallScores`, accuracy by variant, split, distance and number of pairs;
 - "cost": :class:`~.cost.Costs`, speed and memory of each model.
 
+``read_tuning(file)`` gives the :class:`~.tuning.Tuning` in a result of ``idviz tune``, by the file's path.
+
 What was measured once per seed is an :class:`~.seeds.OverSeeds`: mean, spread, 95 % t interval, range.
 """
 
@@ -25,6 +27,7 @@ from idviz.lab.studies.cost import Costs, Decoding, ModelCost
 from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.recall import Chances, Recaller, RecallScores
 from idviz.lab.studies.seeds import OverSeeds
+from idviz.lab.studies.tuning import TrialRow, Tuning, read_tuning
 
 StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
 
@@ -61,7 +64,10 @@ __all__ = [
     "RecallScores",
     "Recaller",
     "StudyResult",
+    "TrialRow",
+    "Tuning",
     "Variant",
+    "read_tuning",
     "summary",
     "typed_result",
 ]
