@@ -11,9 +11,10 @@ import time
 
 import torch
 
-from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training
+from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training, tuning
+from idviz.lab.studies import Tuning
 from tests.cli.running import refused, run, tree
-from tests.lab.small import ENVIRONMENT, RECALL, STUDY
+from tests.lab.small import ENVIRONMENT, RECALL, STUDY, TUNING
 
 
 def succeeds(*arguments):
@@ -123,6 +124,47 @@ def test_ablate_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
     assert stopped.exit_code == 130 and "stopped and saved; the same command continues" in stopped.stdout
     assert (out / "interdomain-0" / runs.CHECKPOINTS / "step-00000001").is_dir() and not (out / "two.json").exists()
     assert "Two mixers" in succeeds("ablate", tmp_path / "two.toml", "--out", out).stdout
+
+
+def test_tune_in_two_parts(tmp_path, small_text):
+    (tmp_path / "two.toml").write_text(TUNING.format(text=small_text))
+    line, out = ("tune", tmp_path / "two.toml", "--out", tmp_path / "out", "--device", "cpu"), tmp_path / "out"
+    done = succeeds(*line, "--part", "1/2")
+    assert "part 1/2 is done as far as it goes: rung 1 of interdomain lacks 1 trial; once the other" in done.stdout
+    assert "interdomain, rung 1 of 2, trial 1: learning_rate 0.001, step_range" in done.stderr
+    assert "rung 2 of interdomain lacks 1 trial" in succeeds(*line, "--part", "2/2").stdout
+    assert not (out / "two.json").exists()
+    done, found = succeeds(*line), results.load_result(out / "two.json")
+    tuned = Tuning.from_result(found)
+    assert len(found["rows"]) == 10 and tuned.title == "Two mixers tuned" and found["measured"]["device"] == "CPU"
+    row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
+    best, second = tuned.best("softmax"), tuned.runner_up("softmax")
+    rates = [f"learning_rate {trial.settings['learning_rate']}" for trial in (best, second)]
+    assert 0 < row.find(rates[0]) < row.find(f"{second.loss:.3f}: {rates[1]}")
+    assert row.split()[-4:-2] == ["3", "0.0"] and row.rstrip().endswith(f"{best.loss:.3f}")
+    assert "loss: nats per token on development documents" in done.stdout
+    assert "for 2 steps, the best of them for 4 steps." in done.stdout
+    assert ("softmax: learning_rate at the end of what was tried" in done.stdout) == bool(tuned.at_the_end("softmax"))
+    before = tree(out)
+    again = succeeds(*line, "--json", tmp_path / "again.json")
+    assert again.stdout == done.stdout and tree(out) == before
+
+
+def test_tune_says_when_it_was_stopped(tmp_path, small_text, monkeypatch):
+    (tmp_path / "two.toml").write_text(TUNING.format(text=small_text))
+    loss_of, out = training.loss_of, tmp_path / "out"
+    asked = iter([True])
+
+    def stopping(*arguments):
+        if next(asked, False):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss_of(*arguments)
+
+    monkeypatch.setattr(training, "loss_of", stopping)
+    stopped = run("tune", tmp_path / "two.toml", "--out", out)
+    assert stopped.exit_code == 130 and "stopped and saved; the same command continues" in stopped.stdout
+    trial = out / "interdomain" / "rung-1" / "trial-1"
+    assert (trial / runs.CHECKPOINTS / "step-00000001").is_dir() and not (trial / tuning.TRIAL).exists()
 
 
 def test_recall(tmp_path):

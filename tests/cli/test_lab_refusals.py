@@ -12,7 +12,7 @@ import pytest
 from idviz import needs
 from idviz.lab import bundling, models, runs
 from tests.cli.running import refused, run, tree
-from tests.lab.small import ENVIRONMENT, RECALL, STUDY
+from tests.lab.small import ENVIRONMENT, RECALL, STUDY, TUNING
 
 
 @pytest.fixture
@@ -77,6 +77,12 @@ BAD = [
     ("ablate STUDY --out short.txt", "Not a directory"),
     ("ablate STUDY --out new --json nothing", "--json must name a file in a folder that exists"),
     ("ablate tiny --out new", "unknown key 'text' (value 'plays'). Known: seeds, training, variants, title"),
+    ("tune none --out new", "config 'none' does not exist; give a TOML file, or one of"),
+    ("tune TUNING --out new --part 3/2", "--part must be such as 1/2"),
+    ("tune TUNING --out new --device tpu", "device must be auto, cpu or cuda, not 'tpu'"),
+    ("tune TUNING --out short.txt", "Not a directory"),
+    ("tune TUNING --out new --json nothing", "--json must name a file in a folder that exists"),
+    ("tune STUDY --out new", "unknown key 'seeds'"),
     ("recall RECALL --out new --part 0/1", "--part must be such as 1/2"),
     ("recall RECALL --out short.txt", "File exists"),
     ("recall none --out new", "config 'none' does not exist"),
@@ -105,8 +111,9 @@ def test_bad_input(bad, small_text, small_runs, small_settings, line, says, monk
     (bad / "config.toml").write_text(small_settings.to_toml())
     (bad / "study.toml").write_text(STUDY.format(text=small_text))
     (bad / "recall.toml").write_text(RECALL)
+    (bad / "tuning.toml").write_text(TUNING.format(text=small_text))
     named = {"MODEL": small_runs["interdomain"], "WORDS": small_text, "CONFIG": "config.toml", "STUDY": "study.toml"}
-    named |= {"RECALL": "recall.toml", "WRONG": "wrong.toml", "WRONGTYPE": "wrongtype.toml"}
+    named |= {"TUNING": "tuning.toml", "RECALL": "recall.toml", "WRONG": "wrong.toml", "WRONGTYPE": "wrongtype.toml"}
     monkeypatch.chdir(bad)
     before = tree(bad) | tree(small_runs["interdomain"])
     assert says in refused(*(named.get(word, word) for word in line.split(" ")))
@@ -129,6 +136,7 @@ COMMANDS = (
     "generate x",
     "cost x",
     "ablate --out x",
+    "tune --out x",
     "recall --out x",
     "train --out x",
 )
@@ -163,7 +171,7 @@ def test_help_needs_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("train", "models", "evaluate", "length", "ablate", "recall", "generate", "cost"):
+    for command in ("train", "models", "evaluate", "length", "ablate", "tune", "recall", "generate", "cost"):
         assert f"\n  {command} " in done.stdout
         shown = run(command, "--help")
         assert shown.exit_code == 0 and "Usage:" in shown.output
