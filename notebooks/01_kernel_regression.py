@@ -455,8 +455,9 @@ verdict
 
 # %% [markdown]
 # $S$ is linear attention's memory. It has one blind spot: a sum does not know *when*. Swap two tokens of the past and
-# $S$ stays the same, up to rounding. Interdomain Attention keeps $M$ numbers where linear attention keeps one: the
-# whole course of $\xi(k)$ and of $v$ over time, as far as $M$ polynomials can draw it.
+# $S$ stays the same, up to rounding. Its size is $r\times d$ numbers for $r$ features and values of $d$. Interdomain
+# Attention keeps $M(r+d)$ numbers instead: the course of $\xi(k)$ over time and that of $v$, each as far as $M$
+# polynomials can draw it. It multiplies the two only when a query asks.
 
 # %%
 swapped = np.arange(N)

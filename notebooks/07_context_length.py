@@ -51,8 +51,8 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · What a curve must hold fixed
 #
-# The paper trains at 4,096 tokens, evaluates up to 14,000, and reports a flat curve where softmax attention gets
-# markedly worse. Such a curve has *context length* on one axis and *perplexity* on the other. It is worth something
+# The paper trains at 4K tokens, evaluates up to 14K (3.5 times as far), and reports a flat curve where softmax attention
+# gets markedly worse. Such a curve has *context length* on one axis and *perplexity* on the other. It is worth something
 # only if nothing else changes along it.
 #
 # **The same targets.** The obvious way: cut the text into windows of $c$ tokens, take some of them, average all
