@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from idviz.lab.config import TrainingConfig, relative_to
 from idviz.lab.study import recipe
 from idviz.lab.validation import Allowed, AtLeast1, Count, NotNegative, Table, Text, named, read_toml, settings
 
+STARTS = 20
 RATES = ("learning_rate", "core_learning_rate", "final_fraction", "warmup", "weight_decay", "beta2", "clip")
 _OWN = ("seed", "steps", "mixer", "mixer_options")  # keys of a training configuration that a tuning sets itself
 
@@ -116,21 +116,40 @@ def load_tuning(name: str | Path) -> TuningPlan:
 
 
 def draw(grid: dict[str, list], count: int, seed: int) -> list[dict[str, Any]]:
-    """``count`` different points of a grid, in its order, each value about equally often; from the seed alone.
+    """``count`` different points of a grid, in its order, drawn evenly; from the seed alone.
 
-    One after the other is drawn among the points left whose values have been used least. Of a grid of ``count`` points
-    all are taken.
+    Each value is tried about equally often, and with different values of the other keys. Random draws are made more
+    even, in how often they have each value and each pair of values, by exchanging points as long as that helps; the
+    most even of ``STARTS`` is taken. Of a grid of ``count`` points all are taken.
     """
     rng = np.random.default_rng(seed)
-    left = [*itertools.product(*(range(len(values)) for values in grid.values()))]
-    used: Counter[tuple[int, int]] = Counter()
-    taken = []
-    for _ in range(count):
-        often = [sum(used[place] for place in enumerate(point)) for point in left]
-        point = left.pop(rng.choice(np.flatnonzero(np.array(often) == min(often))))
-        used.update(enumerate(point))
-        taken.append(point)
-    return [{key: grid[key][n] for key, n in zip(grid, point, strict=True)} for point in sorted(taken)]
+    points = [*itertools.product(*(range(len(values)) for values in grid.values()))]
+    has = _parts(points)
+    drawn = [_exchanged(has, rng.permutation(len(points)), count) for _ in range(STARTS)]
+    taken = min(drawn, key=lambda rows: int((has[rows].sum(0) ** 2).sum()))
+    return [{key: grid[key][n] for key, n in zip(grid, points[row], strict=True)} for row in sorted(taken)]
+
+
+def _parts(points: list[tuple[int, ...]]) -> np.ndarray:
+    """(points, parts) 1 where a point has a value, or a pair of values."""
+    parts = [[*enumerate(point), *itertools.combinations(enumerate(point), 2)] for point in points]
+    known = sorted(set(itertools.chain(*parts)), key=str)
+    return np.array([[part in own for part in known] for own in parts], dtype=np.int64).reshape(len(points), -1)
+
+
+def _exchanged(has: np.ndarray, order: np.ndarray, count: int) -> list[int]:
+    """The first ``count`` rows of ``order``, exchanged for others while the sum of squared counts falls."""
+    taken, left = [*map(int, order[:count])], [*map(int, order[count:])]
+    counts, better = has[taken].sum(0), len(left) > 0
+    while better:
+        better = False
+        for place, row in enumerate(taken):
+            unevenness = ((counts - has[row] + has[left]) ** 2).sum(1)
+            best = int(unevenness.argmin())
+            if unevenness[best] < (counts**2).sum():
+                counts = counts - has[row] + has[left[best]]
+                taken[place], left[best], better = left[best], row, True
+    return taken
 
 
 def _shared(file: TuningFile, folder: Path) -> dict[str, Any]:
@@ -144,10 +163,8 @@ def _shared(file: TuningFile, folder: Path) -> dict[str, Any]:
             f"training.development must be true, not {shared['development']!r}: settings are never chosen on the "
             "documents of the test; leave it out"
         )
-    if any(key.name == "development" for key in fields(TrainingConfig)):
-        shared["development"] = True
     relative_to(shared, folder)
-    return {**shared, "seed": file.seed}
+    return {**shared, "seed": file.seed, "development": True}
 
 
 def _grid(shared: dict[str, Any], mixer: MixerTable) -> dict[str, list]:
