@@ -73,6 +73,7 @@ results-quick: setup
 	rm -rf $(QUICK) && mkdir -p $(QUICK)/models
 	$(BIN)/idviz ablate quick-mixers --out $(QUICK)/mixers --json $(QUICK)/mixers.json --device cpu
 	$(BIN)/idviz ablate quick-ablation --out $(QUICK)/ablation --json $(QUICK)/ablation.json --device cpu
+	$(BIN)/idviz tune quick-tune --out $(QUICK)/tune --json $(QUICK)/tune.json --device cpu
 	$(BIN)/idviz recall quick-recall --out $(QUICK)/recall --json $(QUICK)/recall.json --device cpu
 	for mixer in $(MIXERS); do \
 	  $(BIN)/idviz models --add $(QUICK)/mixers/$$mixer-0 --name $$mixer-quick --folder $(QUICK)/models || exit; done
