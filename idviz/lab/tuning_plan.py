@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,7 +110,7 @@ def load_tuning(name: str | Path) -> TuningPlan:
                 if points < file.trials:
                     raise ValueError(f"its grid must have at least trials = {file.trials} points, not {points}")
                 drawn = draw(grid, file.trials, file.seed)
-                trials[mixer] = tuple(Trial(point, _config(shared, about, point, file.rungs)) for point in drawn)
+                trials[mixer] = tuple(Trial(point, _config(shared, about, point, file.rungs[0])) for point in drawn)
     return TuningPlan(path.stem, file.title or path.stem, file.seed, file.rungs, file.keep, grids, trials)
 
 
@@ -185,11 +184,10 @@ def _grid(shared: dict[str, Any], mixer: MixerTable) -> dict[str, list]:
     return grid
 
 
-def _config(shared: dict, mixer: MixerTable, point: dict, rungs: Iterable[int]) -> TrainingConfig:
-    """A trial's configuration on the first rung; those of the others are checked as well."""
+def _config(shared: dict, mixer: MixerTable, point: dict, steps: int) -> TrainingConfig:
+    """A trial's configuration on the first rung, of so many steps; what is right there is right on longer ones."""
     shape = {key: getattr(mixer, key) for key in ("scale", "dim", "depth", "heads", "feedforward")}
     values = {**shared, "mixer": mixer.mixer, **{key: value for key, value in shape.items() if value is not None}}
     values |= {key: value for key, value in point.items() if key in RATES}
     values["mixer_options"] = mixer.mixer_options | {k: value for k, value in point.items() if k not in RATES}
-    first, *_ = [TrainingConfig(**values, steps=steps) for steps in rungs]
-    return first
+    return TrainingConfig(**values, steps=steps)
