@@ -145,9 +145,9 @@ assert gap < 1.05 * expected < 0.01
 # ## 2 · Norms and biases
 #
 # Keys and values drive the *same* modes, side by side, as one input $[\xi(k);v]$. RMSNorm gives each half a scale of
-# its own choice, whatever the projections do. Values start with an RMS of 1. The gain on keys starts at $d_k^{-1/2}$, so
-# that a key enters with *length* 1, as $\xi$ made it (an RMS of 0.25 at $d_k=16$): the readout multiplies query and key
-# of length 1, and starts as the average that E17 asks for. The order is
+# its own choice, whatever the projections do. Values start with an RMS of 1. The gain on keys starts at $d_k^{-1/2}$,
+# so that a key enters with *length* 1, as $\xi$ made it (an RMS of 0.25 at $d_k=16$): the readout multiplies query and
+# key of length 1, and starts as the average that E17 asks for. The order is
 #
 # 1. project; short convolution and SiLU on q, k, v alike; q and k to length 1 (E18);
 # 2. on the key half and on the value half: RMSNorm with a learned gain, and a learned bias, for each head (queries

@@ -51,9 +51,9 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 · What a curve must hold fixed
 #
-# The paper trains at 4K tokens, evaluates up to 14K (3.5 times as far), and reports a flat curve where softmax attention
-# gets markedly worse. Such a curve has *context length* on one axis and *perplexity* on the other. It is worth something
-# only if nothing else changes along it.
+# The paper trains at 4K tokens, evaluates up to 14K (3.5 times as far), and reports a flat curve where softmax
+# attention gets markedly worse. Such a curve has *context length* on one axis and *perplexity* on the other. It is
+# worth something only if nothing else changes along it.
 #
 # **The same targets.** The obvious way: cut the text into windows of $c$ tokens, take some of them, average all
 # losses; then the next $c$. Try it on a model that *has* no context, the unigram: its curve must be flat.

@@ -229,7 +229,7 @@ def recall(
 @commands.command()
 def generate(
     model: Model,
-    prompt: Annotated[str, typer.Option(help="Text to continue.")] = "\n",
+    prompt: Annotated[str | None, typer.Option(help="Text to continue; without one, a new line or sentence.")] = None,
     tokens: Annotated[int, typer.Option(min=0, help="How many new tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token every time.")] = 0.8,
     top_k: Annotated[int | None, typer.Option(help="Choose among this many likeliest tokens only.")] = None,
@@ -239,12 +239,13 @@ def generate(
     """Continue a text, token by token; at the end, speed and size of the state on stderr."""
     with plainly("generating"):
         [trained] = _loaded([model], device)
-        read = trained.tokenizer.encode(prompt)
+        words = trained.tokenizer
+        read = words.encode(words.opening if prompt is None else prompt)
         stream = trained.decoder.generate(read, tokens, temperature=temperature, top_k=top_k, seed=seed)
-        typer.echo(prompt, nl=False)
+        typer.echo(words.decode(read) + " " * words.words, nl=False)
         began, utf8 = time.perf_counter(), codecs.getincrementaldecoder("utf-8")("replace")
         for token in stream:  # a character broken over tokens waits for its last byte
-            typer.echo(utf8.decode(trained.tokenizer.bytes_of(token)), nl=False)
+            typer.echo(utf8.decode(words.bytes_of(token)), nl=False)
         typer.echo(utf8.decode(b"", final=True))
         speed = tokens / (time.perf_counter() - began)
         typer.echo(f"{speed:,.0f} tokens/s; {_memory(trained.decoder, len(read) + tokens)}", err=True)

@@ -102,6 +102,11 @@ class Tokenizer:
         write_text(Path(path), self._inner.to_str(pretty=True))
 
     @property
+    def opening(self) -> str:
+        """A text to begin from where there is no prompt: a new line; of words, the stop before a sentence."""
+        return "." if self.words else "\n"
+
+    @property
     def vocabulary(self) -> int:
         return self._inner.get_vocab_size()
 

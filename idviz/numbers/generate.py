@@ -10,11 +10,10 @@ import numpy as np
 
 from idviz.arrays import read_only
 from idviz.needs import needed
-from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, trained
+from idviz.numbers.trained_models import bundled, encoded, marked, pieces, shape, tokenizer, trained
 
 MOST_PROMPT, MOST_NEW = 256, 200
 PROMPT = "FIRST LORD\nThe night is long, my friend, and yet"  # ours
-START = "\n"  # in place of an empty prompt: in the plays, a line that has just ended
 SHOWN = 8  # likeliest next tokens
 BYTES = 4  # of a number, in 32-bit floating point
 _making = threading.Lock()  # a second caller waits for a text that is being made
@@ -129,7 +128,7 @@ def compute(*, model, prompt, temperature, seed, length, token) -> GenerateResul
     """The model's continuation of the prompt after ``token`` of its ``length`` new tokens."""
     needed("idviz.lab.probing")  # says what is missing where PyTorch is not installed
     shape(model)
-    start = encoded(model, prompt or START)
+    start = encoded(model, prompt or tokenizer(model).opening)
     if len(start) > MOST_PROMPT:
         raise ValueError(f"The prompt has {len(start):,} tokens; at most {MOST_PROMPT} can be read here.")
     text = generation(model, start, temperature, seed, length)

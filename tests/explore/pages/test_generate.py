@@ -10,7 +10,7 @@ import pytest
 from idviz.explore.pages.generate import EXPLORABLE, describe
 from idviz.explore.tokens import token_html
 from idviz.figures.generate import drawable, lines_of
-from idviz.numbers.generate import MOST_PROMPT, START
+from idviz.numbers.generate import MOST_PROMPT
 from idviz.numbers.trained_models import bundled, encoded
 from idviz.words import memory_size
 
@@ -77,7 +77,7 @@ def test_heat_levels_the_distribution():
 
 def test_an_empty_prompt_starts_from_a_new_line():
     result = EXPLORABLE.result(prompt="", token=5)
-    assert result.pieces[0] == START == "\n" and result.prompt == 1
+    assert result.pieces[0] == "\n" and result.prompt == 1
     assert result.pieces == EXPLORABLE.result(prompt="\n", token=5).pieces
     start = EXPLORABLE.result(prompt="", token=0)
     assert np.isnan(start.probability).all() and "1 token and made 0" in describe(start)
