@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
+from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.tuning import Tuning, phrase
 from idviz.words import count, file_size, listed, share
 
@@ -123,20 +124,45 @@ def lengths(result: dict) -> None:
 
 
 def study(result: dict) -> None:
-    """Mean and spread over seeds of each variant of a study, and its paired difference from the first."""
+    """Each variant of a study over its seeds, and its difference from the first; then what the variants differ in."""
     comparison = Comparison.from_result(result)
     rows = []
     for variant in comparison.variants:
-        difference, interval = NONE, NONE
+        cells = [variant.name, f"{len(variant.seeds)}", _with_spread(variant.losses), f"{variant.perplexity:.2f}"]
+        if comparison.first.answers is not None:
+            cells.append(share(variant.answers.right.mean) if variant.answers is not None else NONE)
+        difference, apart = [NONE] * 4, variant.compared
         if variant is not comparison.first:
-            difference, ends = _with_spread(variant.differences, "+"), variant.differences.interval()
-            interval = NONE if ends is None else f"{ends[0]:+.3f} to {ends[1]:+.3f}"
-        loss = _with_spread(variant.losses)
-        rows.append((variant.name, f"{len(variant.seeds)}", loss, f"{variant.perplexity:.2f}", difference, interval))
-    headings = ("variant", "seeds", "loss ± spread", "perplexity", f"against {comparison.first.name}", "95 %")
-    table(comparison.title, headings, rows)
+            ends, adjusted = _ends(variant.interval), _ends(variant.adjusted)
+            difference = [f"{apart.mean:+.3f}", ends, adjusted, apart.method if variant.interval else NONE]
+        rows.append((*cells, *difference))
+    right = ["right"] if comparison.first.answers is not None else []
+    against = [f"against {comparison.first.name}", "95 %", "95 % adjusted", "interval"]
+    table(comparison.title, ["variant", "seeds", "loss ± spread", "perplexity", *right, *against], rows)
     say("loss: nats per held-out token, mean over seeds; spread: standard deviation over seeds; perplexity: per token.")
-    say("against: mean difference of the same seeds; 95 %: Student's t interval of it, where there are several seeds.")
+    if comparison.floor is not None:
+        say(f"The ideal reader's loss on the same targets is {comparison.floor:.3f}; right: answers to repeated facts.")
+    say(
+        "against: mean difference; 95 %: Student's t interval of it, paired by seed where the seeds' losses rise and "
+        f"fall together, else Welch's. {count(comparison.comparisons, 'comparison')}; adjusted: for all of them, or, "
+        "where the paper makes a claim about the variant, for its claims."
+    )
+    makeups(comparison)
+
+
+def makeups(comparison: Comparison) -> None:
+    """What the variants of a study differ in."""
+    variants = comparison.variants
+    names = differing([variant.makeup for variant in variants])
+    rows = []
+    for variant in variants:
+        sizes = f"{variant.parameters:,}", f"{variant.state_per_layer:,}"
+        rows.append((variant.name, *sizes, *(variant.makeup.cell(name) for name in names)))
+    table("What the variants differ in", ("variant", "parameters", "state a layer", *(NAMES[n] for n in names)), rows)
+
+
+def _ends(ends: tuple[float, float] | None) -> str:
+    return NONE if ends is None else f"{ends[0]:+.3f} to {ends[1]:+.3f}"
 
 
 def tuning(result: dict) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from idviz.course.measured import markdown_rows, with_range, with_spread
 from idviz.course.results_claims import claims, contexts_past, in_percent
 from idviz.folders import PACKAGE
-from idviz.lab.studies import Comparison, LengthCurves, RecallScores
+from idviz.lab.studies import Comparison, LengthCurves, RecallScores, Variant
 from idviz.numbers.ablation_words import label
 from idviz.numbers.measured import FOLDER, saved_result
 from idviz.numbers.recall import label as recaller_label
@@ -54,16 +54,29 @@ def mixers_table(mixers: Comparison, length: LengthCurves) -> list[str]:
 
 
 def ablation_table(ablation: Comparison) -> list[str]:
-    """Each variant's size and loss, and its paired difference from the whole layer."""
+    """Each variant's size and loss, and its difference from the whole layer with the adjusted interval."""
     rows = []
     for variant in (ablation.first, *ablation.ranked):
-        difference = "" if variant is ablation.first else with_spread(variant.differences, sign=True)
-        rows.append([capital(label(variant)), f"{variant.parameters:,}", with_spread(variant.losses), difference])
+        apart = ["", "", ""] if variant is ablation.first else _apart(variant)
+        sizes = [f"{variant.parameters:,}", f"{variant.state_per_layer:,}"]
+        rows.append([capital(label(variant)), *sizes, with_spread(variant.losses), *apart])
     caption = (
         f"The layer without one of its parts: {ablation.tokens_seen:,} tokens seen, {span(*ablation.seed_counts)} "
-        "seeds; the difference is paired by seed."
+        "seeds. Differences with 95 % t intervals, paired by seed where the seeds' losses rise and fall together, else "
+        f"Welch's. {ablation.comparisons} comparisons: those that the paper makes a claim about are adjusted for the "
+        "number of its claims, the others for all."
     )
-    return [caption, "", *markdown_rows(["variant", "parameters", "nats per token", "difference"], rows)]
+    header = ["variant", "parameters", "state a layer", "nats per token", "difference", "95 %, adjusted", "interval"]
+    return [caption, "", *markdown_rows(header, rows)]
+
+
+def _apart(variant: Variant) -> list[str]:
+    """Mean difference, the adjusted interval's ends, and how it was made."""
+    difference, ends = f"{variant.difference:+.3f}".replace("-", "−"), variant.adjusted
+    if ends is None:
+        return [difference, "one seed", ""]
+    low, high = (f"{end + 0.0:+.3f}".replace("-", "−") for end in ends)
+    return [difference, f"{low} to {high}", variant.compared.method]
 
 
 def recall_table(recall: RecallScores) -> list[str]:

@@ -14,16 +14,18 @@ from idviz.folders import RESULTS
 from idviz.lab.files import reading, write_text
 
 NAMES = ("length", "mixers", "ablation", "recall", "cost")
+COMPARISONS = ("mixers", "ablation", "facts", "mixers-facts", "ablation-facts", "mixers-python", "ablation-python")
+KNOWN = tuple(dict.fromkeys([*NAMES, *COMPARISONS]))  # NAMES are made by `make results`; the others may be missing
 _FORMAT = 1
 
 
 def read_result(name: str, folder: str | Path = RESULTS) -> dict:
-    """The result ``name`` (one of ``NAMES``) from a folder.
+    """The result ``name`` (one of ``KNOWN``) from a folder.
 
     Raises ``ValueError`` for an unknown name, and a file that is missing or holds no result.
     """
-    if name not in NAMES:
-        raise ValueError(f"result must be one of {', '.join(NAMES)}, not {name!r}")
+    if name not in KNOWN:
+        raise ValueError(f"result must be one of {', '.join(KNOWN)}, not {name!r}")
     return load_result(Path(folder) / f"{name}.json")
 
 

@@ -13,6 +13,7 @@ from idviz.lab import checkpoint, files, runs
 from idviz.lab.config import load_config
 from idviz.lab.facts_data import FactsData
 from idviz.lab.facts_scoring import floor, score_facts
+from idviz.lab.makeup import makeup_dict
 from idviz.lab.perplexity import Score, score
 from idviz.lab.tokenizer import Tokenizer
 from idviz.lab.units import in_units
@@ -58,6 +59,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     return {
         "mixer": settings.mixer,
         "mixer_options": settings.to_dict()["mixer_options"],
+        "makeup": makeup_dict(settings, model.config.vocabulary),
         "parameters": model.parameter_count(),
         "state_per_layer": model.state_per_layer(settings.tokens),
         "trained_at": settings.tokens,

@@ -5,26 +5,41 @@ from __future__ import annotations
 import numpy as np
 
 from idviz.lab.studies import Variant
+from idviz.numbers.claims import GAIN, NEAR, judge, untold
 from idviz.numbers.measured import mixer_name
-from idviz.words import capital, number, signed
+from idviz.words import capital, number, share, signed
 
 _LABELS = {
     "full": "the full layer",
     "fixed_readout": "no query-conditioning",
+    "fixed_readout_2m": "no query-conditioning, twice the modes",
     "value_input": "values only",
     "no_norm_bias": "no input norm or bias",
     "no_rope": "no rotary positions",
     "no_feedthrough": "no feedthrough D",
     "denominator": "denominator kept",
+    "no_output_norm": "no output norm",
+    "output_norm": "output norm",
+    "softmax_convolution": "softmax, short convolution",
 }
 _WORDS = {  # to begin a sentence with
     "full": "The full layer",
     "fixed_readout": "Without query-conditioning (every token reads the state with the same learned weights)",
+    "fixed_readout_2m": "Without query-conditioning, but with twice the modes, so as much state",
     "value_input": "With values as the only input (the keys leave no trace in the state, learned constants do)",
     "no_norm_bias": "Without the input's norm and biases (keys and values enter the state as they come)",
     "no_rope": "Without rotary positions (keys and queries do not know where they stand)",
     "no_feedthrough": "Without the feedthrough D (a token's own value reaches the output through the state alone)",
     "denominator": "With the denominator kept (the readout is divided by the weights' sum, as the derivation has it)",
+    "no_output_norm": "Without the norm of each head's output",
+    "output_norm": "With a norm of each head's output",
+}
+_CLAIMS = {  # what the paper says, of the first one beside a variant
+    "fixed_readout": "query-conditioning helps",
+    "fixed_readout_2m": "query-conditioning helps at equal state",
+    "value_input": "keys as input help",
+    "s4d": f"perplexity at least {share(GAIN)} below S4D's",
+    "softmax": "about equal to softmax",
 }
 
 
@@ -51,11 +66,27 @@ def difference_words(nats: float, unit: str = "nats") -> str:
 
 
 def judged(variant: Variant, unit: str = "nats") -> str:
-    """The variant's difference from the first, with what the seeds say about it."""
-    words = difference_words(variant.difference, unit)
-    shown = variant.differences_in(unit)
-    if shown.spread is None:
+    """The variant's difference from the first, with the interval that verdicts go by, and how it was made."""
+    words, ends = difference_words(variant.difference, unit), variant.ends_in(unit)
+    if ends is None:
         return f"{words}, from one seed, which tells no spread"
-    low, high = shown.range
-    ends = f"{len(shown)} seeds, {number(low, 2)} to {number(high, 2)}, spread {number(shown.spread, 2)}"
-    return f"{words} ({ends})" if variant.differences.clear else f"{words}, no more than the seeds' spread ({ends})"
+    family = f" adjusted for {variant.family} comparisons" if variant.family > 1 else ""
+    about = f"{len(variant.seeds)} seeds, 95 % {between(ends)}{family}, {variant.compared.method}"
+    return f"{words} ({about})" if variant.clear else f"{words}, which may be chance ({about})"
+
+
+def between(ends: tuple[float, float]) -> str:
+    """An interval: "−0.12 to 0.034"."""
+    return " to ".join(number(end, 2) for end in ends)
+
+
+def claimed(variant: Variant, headroom: float | None = None) -> str | None:
+    """What the numbers say to the paper's claim: "query-conditioning helps: reverses"; None where it has none."""
+    claim = _CLAIMS.get(variant.name)
+    return claim and f"{claim}: {judge(variant, headroom=headroom)}"
+
+
+def headroom_words(headroom: float, text: str) -> str:
+    """A sentence on what a text leaves to tell."""
+    gains = f"From what lies more than {NEAR} tokens back, a softmax model gains {number(headroom, 2)} nats per token"
+    return f"{gains} on {text}" + (": this text can't tell" if untold(headroom) else "")

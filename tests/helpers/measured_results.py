@@ -68,7 +68,7 @@ def mixers() -> dict:
     losses = {
         "interdomain": [3.0, 3.1, 3.2],
         "s4d": [3.0 + s4d, 3.1 + s4d, 3.2 + s4d],
-        "softmax": [3.0 + softmax, 3.1 + softmax + 0.01, 3.2 + softmax - 0.01],
+        "softmax": [3.0 + softmax, 3.1 + softmax + 0.001, 3.2 + softmax - 0.001],
     }
     return study("mixers", losses, {"s4d": "s4d", "softmax": "softmax"})
 

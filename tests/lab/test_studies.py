@@ -60,12 +60,7 @@ def test_the_interval_is_student_s(n, level):
 
 def test_one_seed_tells_no_spread_and_no_interval():
     one = OverSeeds(np.array([0.5]))
-    assert one.mean == 0.5 and one.spread is None and one.interval() is None and one.clear is None
-
-
-@pytest.mark.parametrize(("values", "clear"), [([0.1, 0.2], True), ([-0.1, -0.2], True), ([-0.1, 0.2], False)])
-def test_a_difference_is_clear_where_it_is_larger_than_its_spread(values, clear):
-    assert OverSeeds(np.array(values)).clear is clear
+    assert one.mean == 0.5 and one.spread is None and one.interval() is None
 
 
 def test_values_are_a_copy_that_nobody_can_change():
@@ -89,7 +84,7 @@ def test_each_result_has_its_kind(folder):
             study.origin = None
 
 
-def test_a_comparison_pairs_by_seed(folder):
+def test_a_comparison_knows_its_differences_by_seed(folder):
     study = typed_result("ablation", folder)
     assert study.first.name == "full" and study.seed_counts == (3, 3) and study.parameters == (1000, 1000)
     norm = study.get("no_norm_bias")
@@ -171,7 +166,7 @@ def test_a_damaged_or_unfinished_file_is_refused(tmp_path, name, text):
 def test_a_missing_file_and_an_unknown_name_are_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot be read: No such file"):
         typed_result("recall", tmp_path)
-    with pytest.raises(ValueError, match=r"result must be one of length, mixers, ablation, recall, cost, not 'speed'"):
+    with pytest.raises(ValueError, match=r"must be one of length, mixers, .*, not 'speed'"):
         typed_result("speed")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +18,18 @@ GROUP = "Trained models"
 UNMEASURED = "No saved results are here yet; the message in the picture's place says how to make them."
 
 
-def page(make: Callable[[Mapping[str, StudyResult | None]], Explorable], *names: str) -> Explorable:
+def page(
+    make: Callable[[Mapping[str, StudyResult | None]], Explorable], *names: str, optional: Sequence[str] = ()
+) -> Explorable:
     """The explorable that ``make`` builds from the results of these names, None for each one that is missing.
 
     The results are read once, when the explorable is asked for, since the choices of its controls come from them.
-    Where one is missing, a message takes the place of the page's result.
+    Where one is missing, a message takes the place of the page's result; not for the ``optional`` ones.
     """
-    results: dict[str, StudyResult | None] = dict.fromkeys(names)
+    results: dict[str, StudyResult | None] = dict.fromkeys([*names, *optional])
+    for name in optional:
+        with suppress(Missing):
+            results[name] = saved_result(name)
     messages = []
     for name in names:
         try:

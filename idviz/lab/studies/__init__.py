@@ -2,14 +2,16 @@
 
 ``typed_result(name)`` gives, by the name of the result:
 
-- "mixers", "ablation": :class:`~.comparison.Comparison`, variants whose losses are paired by seed with the first's;
+- "mixers", "ablation", and the same with "-facts" or "-python", or "facts" alone for a study of both: a
+  :class:`~.comparison.Comparison`, variants and how each differs from the first;
 - "length": :class:`~.context.LengthCurves`, loss and perplexity ratio against context length;
 - "recall": :class:`~.recall.RecallScores`, accuracy by variant, split, distance and number of pairs;
 - "cost": :class:`~.cost.Costs`, speed and memory of each model.
 
 ``read_tuning(file)`` gives the :class:`~.tuning.Tuning` in a result of ``idviz tune``, by the file's path.
 
-What was measured once per seed is an :class:`~.seeds.OverSeeds`: mean, spread, 95 % t interval, range.
+What was measured once per seed is an :class:`~.seeds.OverSeeds`: mean, spread, 95 % t interval, range. How two such
+differ is a :class:`~.differences.Difference`, whose module has the one rule for paired and unpaired intervals.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from typing import TypeAlias
 
 from idviz.folders import RESULTS
 from idviz.lab.files import reading
-from idviz.lab.results import read_result
-from idviz.lab.studies.comparison import Comparison, Variant, summary
-from idviz.lab.studies.context import Curve, LengthCurves
+from idviz.lab.results import COMPARISONS, read_result
+from idviz.lab.studies.comparison import Answers, Comparison, Variant, summary
+from idviz.lab.studies.context import LEAST_HEADROOM, Curve, LengthCurves
 from idviz.lab.studies.cost import Costs, Decoding, ModelCost
+from idviz.lab.studies.differences import Difference, difference
+from idviz.lab.studies.makeup import Makeup, differing
 from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.recall import Chances, Recaller, RecallScores
 from idviz.lab.studies.seeds import OverSeeds
@@ -32,8 +36,7 @@ from idviz.lab.studies.tuning import TrialRow, Tuning, read_tuning
 StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
 
 _KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
-    "mixers": Comparison.from_result,
-    "ablation": Comparison.from_result,
+    **dict.fromkeys(COMPARISONS, Comparison.from_result),
     "length": LengthCurves.from_result,
     "recall": RecallScores.from_result,
     "cost": Costs.from_result,
@@ -52,12 +55,16 @@ def typed_result(name: str, folder: str | Path = RESULTS) -> StudyResult:
 
 
 __all__ = [
+    "LEAST_HEADROOM",
+    "Answers",
     "Chances",
     "Comparison",
     "Costs",
     "Curve",
     "Decoding",
+    "Difference",
     "LengthCurves",
+    "Makeup",
     "ModelCost",
     "Origin",
     "OverSeeds",
@@ -67,6 +74,8 @@ __all__ = [
     "TrialRow",
     "Tuning",
     "Variant",
+    "difference",
+    "differing",
     "read_tuning",
     "summary",
     "typed_result",

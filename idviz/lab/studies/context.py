@@ -10,6 +10,8 @@ import numpy as np
 from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.seeds import OverSeeds, frozen, mean_where_shared
 
+LEAST_HEADROOM = 0.1  # nats that a reader must gain from what is more than 16 tokens ago, for a text to tell
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:

@@ -53,11 +53,6 @@ class OverSeeds:
         half = float(stdtrit(len(self.values) - 1, 0.5 + level / 2)) * self.spread / math.sqrt(len(self.values))
         return self.mean - half, self.mean + half
 
-    @property
-    def clear(self) -> bool | None:
-        """Whether a difference's mean is farther from 0 than its spread; None for one seed."""
-        return None if self.spread is None else abs(self.mean) > self.spread
-
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> OverSeeds:
         """The same seeds in another unit."""
         return OverSeeds(function(self.values))
