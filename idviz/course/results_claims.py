@@ -123,7 +123,9 @@ def recall_below_softmax(recall: RecallScores) -> str | None:
     where = ", more than any in training," if most > max(recall.trained_pairs) else ""
     other = ""
     if linear is not None and most in linear.pairs:
-        other = f" (linear attention, a fixed state too, of {linear.state:,} numbers: {_right(linear, most)})"
+        other = f" (linear attention, a fixed state too, of {linear.state:,} numbers: {_right(linear, most)}"
+        ends = difference(softmax.at(most), linear.at(most)).interval()
+        other += ")" if ends and ends[0] > 0 else "; that every fixed state has this limit is not shown)"
     ends = below.interval()
     apart = f", {between((100 * ends[0], 100 * ends[1]))} points more (95 %, {below.method})" if ends else ""
     return (

@@ -102,7 +102,9 @@ def test_ablate_in_two_parts(tmp_path, small_text):
     summary = found["summary"]["softmax"]
     row = next(line for line in done.stdout.splitlines() if line.startswith("softmax"))
     assert f"{summary['loss']:.3f} ± {summary['spread']:.3f}" in row
-    assert f"{summary['difference']:+.3f} ± {summary['difference_spread']:.3f}" in row
+    low, high = summary["interval"]
+    assert f"{summary['difference']:+.3f}   {low:+.3f} to {high:+.3f}" in row and summary["method"] in row
+    assert "What the variants differ in" in done.stdout and "short convolution" in done.stdout
     before = tree(tmp_path / "out")
     again = succeeds(*line, "--json", tmp_path / "again.json")
     assert again.stdout == done.stdout and tree(tmp_path / "out") == before

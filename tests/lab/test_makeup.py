@@ -43,10 +43,13 @@ def test_a_typed_study_has_makeup_answers_and_floor():
     assert comparison.floor == 0.8 and comparison.get("softmax").makeup.convolution is False
     first = comparison.first
     assert first.answers.asked == 200 and abs(first.answers.right.mean - 0.87) < 1e-12
+    assert first.slices["repeat"].values.tolist() == [0.3] * 5
     assert [(one.low, one.high, one.asked) for one in first.by_distance] == [(1, 16, 100), (17, 32, 100)]
     assert differing([variant.makeup for variant in comparison.variants]) == ("convolution",)
     older = typed(ablation())
-    assert older.floor is None and older.first.answers is None and older.first.by_distance == ()
+    assert (
+        older.floor is None and older.first.answers is None and older.first.by_distance == () and not older.first.slices
+    )
 
 
 def test_the_recipe_of_facts_is_matched_in_state():

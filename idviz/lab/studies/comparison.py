@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -58,6 +58,8 @@ class Variant:
         To facts said before, where the text is one of facts.
     by_distance : tuple of Answers
         The same by how many tokens ago, near to far.
+    slices : dict
+        Name of a part of the targets -> its loss per seed, in nats; empty where the file has none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Variant:
     makeup: Makeup
     answers: Answers | None = None
     by_distance: tuple[Answers, ...] = ()
+    slices: Mapping[str, OverSeeds] = field(default_factory=dict)
 
     @property
     def perplexity(self) -> float:
@@ -147,7 +150,8 @@ class Comparison:
             kept = _answers([runs[seed]["answers"] for seed in seeds]) if "answers" in one else (None, ())
             family = family_of(name, paired)
             about = (seeds, losses, differences, compared, family, tuple(histories))
-            made.append(Variant(name, one["mixer"], *about, *sizes, *kept))
+            slices = _slices([runs[seed].get("slices", {}) for seed in seeds])
+            made.append(Variant(name, one["mixer"], *about, *sizes, *kept, slices=slices))
         one = rows[0]
         return cls(
             title=str(body.get("title", "")),
@@ -251,6 +255,12 @@ def _compared(rows: Iterable[Mapping]) -> dict[str, _Compared]:
 
 
 _BATCHES = ("text_sha256", "trained_at", "steps", "tokens_seen")  # equal where a seed draws the same batches
+
+
+def _slices(rows: Sequence[Mapping]) -> dict[str, OverSeeds]:
+    """The seeds' losses in each slice that all of them have."""
+    shared = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: OverSeeds(np.array([row[name]["loss"] for row in rows])) for name in shared}
 
 
 def _answers(rows: Sequence[Mapping]) -> tuple[Answers, tuple[Answers, ...]]:
