@@ -147,11 +147,13 @@ class Comparison:
             runs = {row["seed"]: row for row in rows if row["variant"] == name}
             one, histories = runs[seeds[0]], [frozen(runs[seed]["history"]).reshape(-1, 2) for seed in seeds]
             sizes = (one["parameters"], one["state_per_layer"], Makeup.from_row(one))
-            kept = _answers([runs[seed]["answers"] for seed in seeds]) if "answers" in one else (None, ())
+            answers, by_distance = (
+                _answers([runs[seed]["answers"] for seed in seeds]) if "answers" in one else (None, ())
+            )
             family = family_of(name, paired)
             about = (seeds, losses, differences, compared, family, tuple(histories))
             slices = _slices([runs[seed].get("slices", {}) for seed in seeds])
-            made.append(Variant(name, one["mixer"], *about, *sizes, *kept, slices=slices))
+            made.append(Variant(name, one["mixer"], *about, *sizes, answers, by_distance, slices))
         one = rows[0]
         return cls(
             title=str(body.get("title", "")),
