@@ -14,7 +14,7 @@ import pytest
 
 from idviz.lab import checkpoint, recall_study, runs, study, training, tuning_plan
 from idviz.lab import config as configs
-from idviz.lab.studies import OverSeeds
+from idviz.lab.studies import Comparison, OverSeeds
 from tests.lab.small import STUDY
 
 
@@ -242,3 +242,38 @@ def test_every_recipe_that_idviz_carries_is_one():
 def test_tiny_changes_only_what_it_says():
     found, plain = configs.load_config(study.recipe("tiny")), configs.TrainingConfig()
     assert replace(found, mixer_options={}) == plain
+
+
+def test_facts_differ_from_seed_to_seed_and_are_one_study(tmp_path):
+    """Each seed trains on its own documents; all are scored on the same ones, beside the ideal reader."""
+    (tmp_path / "facts.toml").write_text(
+        """
+        seeds = [0, 1]
+        [training]
+        text = "facts"
+        dim = 16
+        depth = 1
+        heads = 2
+        feedforward = 16
+        tokens = 24
+        batch = 2
+        steps = 2
+        warmup = 1
+        validation_windows = 2
+        device = "cpu"
+        mixer_options = { output_norm = true }
+        [variants.interdomain]
+        mixer_options = { modes = 2 }
+        [variants.softmax]
+        mixer = "softmax"
+        """
+    )
+    found = study.load_study(tmp_path / "facts.toml")
+    study.train(found, tmp_path / "out", quiet=True)
+    comparison = Comparison.from_result(json.loads(json.dumps(study.collect(found, tmp_path / "out"))))
+    assert comparison.first.seeds == (0, 1) and 0 < comparison.floor < comparison.first.losses.mean
+    softmax = comparison.get("softmax")
+    assert softmax.compared.why.startswith("too few seeds")  # not: other batches
+    assert softmax.answers.asked > 0 and softmax.by_distance and "repeat" in softmax.slices
+    assert softmax.makeup.convolution is False and comparison.first.makeup.convolution is True
+    assert softmax.makeup.output_norm is True and softmax.makeup.feedforward == 16
