@@ -74,8 +74,9 @@ def studies_of(results: Mapping[str, StudyResult | None]) -> dict[str, TextStudi
         ablation = cast(Comparison | None, results.get(f"ablation{end}"))
         mixers = cast(Comparison | None, results.get(f"mixers{end}"))
         if both is not None:
-            ablation = ablation or both.only(own_mixer=True)
-            mixers = mixers or both.only(own_mixer=False)
+            parts, others = both.only(own_mixer=True), both.only(own_mixer=False)
+            ablation = ablation or (parts if parts.comparisons else None)
+            mixers = mixers or (others if others.comparisons else None)
         if ablation is not None or mixers is not None:
             curves = cast(LengthCurves | None, results.get(f"length{end}"))
             found[text] = TextStudies(ablation, mixers, headroom_of(curves))

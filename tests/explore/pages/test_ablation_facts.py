@@ -6,7 +6,7 @@ import pytest
 
 from idviz.explore.pages.ablation import make
 from idviz.figures.style import Look
-from idviz.numbers.ablation import result_names
+from idviz.numbers.ablation import result_names, studies_of
 from tests.figures.drawn import check_inside
 from tests.helpers import measured_results
 from tests.helpers.facts_results import facts
@@ -73,6 +73,13 @@ def test_answers_by_distance_and_the_floor_are_drawn(view, values, beside, look)
         assert any(list(line.get_ydata()) == [0.8, 0.8] for line in right.lines)
         assert "ideal" in [text.get_text() for text in right.texts]
     check_inside(figure, (*figure.texts, *(t for axes in figure.axes for t in (*axes.texts, axes._left_title))))
+
+
+def test_a_study_of_mixers_alone_has_no_parts():
+    body = facts()
+    body["rows"] = [row for row in body["rows"] if row["variant"] in ("interdomain", "s4d")]
+    texts = studies_of({"facts": typed(body)})
+    assert texts["facts"].ablation is None and texts["facts"].mixers.comparisons == 1
 
 
 def test_plays_have_no_answers_to_show(view):
