@@ -44,16 +44,15 @@ def interdomain_chunked(
     lengths = [span] * (whole // span) + [rest for rest in (whole % span, T - whole) if rest]
     with torch.autocast(v.device.type, enabled=False):
         past = state_or_empty(state, q, v, core)
-        d_k = past.u.shape[3]
-        carried = torch.cat(past, dim=-1).transpose(2, 3)  # (B, H, d_k+d_v, M)
+        u, gamma = (part.transpose(2, 3) for part in past)  # (B, H, d, M)
         tables = tables_of(core, chunk)
         outputs = []
         pieces = [[None] * len(lengths) if x is None else x.split(lengths, 2) for x in (q, k, v, s)]
         for q_s, k_s, v_s, s_s in zip(*pieces, strict=True):
             if v_s.shape[2] < chunk:  # the rest: a chunk of its own length
                 tables = tables_of(core, v_s.shape[2])
-            o, carried = run(q_s, k_s, v_s, s_s, tables, carried)
+            o, u, gamma = run(q_s, k_s, v_s, s_s, tables, u, gamma)
             outputs.append(o)
         o = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=2)
-        last = carried.transpose(2, 3).contiguous()
-        return feedthrough(o, v, core), InterdomainState(last[..., :d_k], last[..., d_k:])
+        last = InterdomainState(*(part.transpose(2, 3).contiguous() for part in (u, gamma)))
+        return feedthrough(o, v, core), last

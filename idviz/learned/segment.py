@@ -52,94 +52,104 @@ def tables_of(core: Core, C: int) -> Tables:
     return Tables(*real, decay[:, 1:], asked, decay[:, C])
 
 
-def segment(q, k, v, s, tables: Tables, start: Tensor) -> tuple[Tensor, Tensor]:
+def segment(q, k, v, s, tables: Tables, u: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """o (B, H, T, d_v) without D⊙v, and the state after the last token.
 
-    q, k, v (B, H, T, d) with T a multiple of C; or s (B, H, T, M) complex in place of q and k. The state, ``start``, is
-    (B, H, D, M) complex.
+    q, k, v (B, H, T, d) with T a multiple of C; or s (B, H, T, M) complex in place of q and k. The state is u
+    (B, H, d_k, M) and γ (B, H, d_v, M), complex.
     """
-    return _Segment.apply(q, k, v, s, *tables, start)
+    return _Segment.apply(q, k, v, s, *tables, u, gamma)
 
 
 class _Segment(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, s, kappa, weighted, decay, asked, leap, start):
+    def forward(ctx, q, k, v, s, kappa, weighted, decay, asked, leap, u, gamma):
         at = _Layout(v, kappa)
-        d_k = 0 if q is None else q.shape[-1]
-        x = at.reversed(v) if k is None else at.reversed(k, v)  # (H·R, D, C), later tokens first
-        driven = at.complex(torch.bmm(x.view(at.H, -1, at.C), kappa))  # (H, B, n, D, M)
-        starts = torch.empty_like(driven)
-        past, step = start.transpose(0, 1), leap[:, None, None]
-        for c in range(at.n):
-            starts[:, :, c] = past
-            past = torch.addcmul(driven[:, :, c], past, step)
-        states = at.real(starts)  # (H·R, D, N)
+        v = at.reversed(v)  # (H·R, d_v, C), later tokens first
+        gammas, gamma = _scan(at, v, kappa, leap, gamma)  # at the chunks' starts (H·R, d_v, N), at the end
+        us = inner = before = None
         if s is None:
-            q = at.matrices(q)
-            inner = at.padded(torch.bmm(q, x[:, :d_k]))  # P, (H, C, R, 2C)
+            q, k = at.matrices(q), at.reversed(k)
+            us, u = _scan(at, k, kappa, leap, u)
+            inner = at.padded(torch.bmm(q, k))  # P, (H, C, R, 2C)
             given = _by_lag(inner[..., : at.C], kappa)  # (H, C, R, N)
-            before = torch.bmm(q, states[:, :d_k])  # (H·R, C, N): q·u at the chunk's start
+            before = torch.bmm(q, us)  # (H·R, C, N): q·u at the chunk's start
             torch.view_as_complex(given.unflatten(-1, (at.M, 2))).addcmul_(at.crossed(before), decay[:, :, None])
         else:
-            inner = before = None
             given = at.given(s)
         outer = at.rows_first(_by_lag(given, weighted, transposed=True))  # W, (H·R, C, C)
-        o = torch.bmm(outer, x[:, d_k:].transpose(1, 2))
         pulled = at.times(given, asked)  # (H·R, C, N)
-        o.baddbmm_(pulled, states[:, d_k:].transpose(1, 2))
-        ctx.save_for_backward(q, x, states, inner, given, before, outer, pulled, kappa, weighted, decay, asked, leap)
-        ctx.at, ctx.d_k = at, d_k
-        return at.back(o), past.transpose(0, 1)
+        o = torch.bmm(outer, v.transpose(1, 2)).baddbmm_(pulled, gammas.transpose(1, 2))
+        ctx.save_for_backward(
+            *(q, k, v, us, gammas, inner, given, before, outer, pulled, kappa, weighted, decay, asked, leap)
+        )
+        ctx.at = at
+        return at.back(o), u, gamma
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, of_o, of_last):
-        q, x, states, inner, given, before, outer, pulled, kappa, weighted, decay, asked, leap = ctx.saved_tensors
-        at, d_k = ctx.at, ctx.d_k
+    def backward(ctx, of_o, of_u, of_gamma):
+        q, k, v, us, gammas, inner, given, before, outer, pulled, *tables = ctx.saved_tensors
+        kappa, weighted, decay, asked, leap = tables
+        at = ctx.at
         of_o = at.matrices(of_o)  # (H·R, C, d_v)
-        of_x, of_states = torch.empty_like(x), torch.empty_like(states)
         # o = W v + pulled γ
-        of_outer = at.padded(torch.bmm(of_o, x[:, d_k:]))
-        of_x[:, d_k:] = torch.bmm(of_o.transpose(1, 2), outer)
-        of_pulled = torch.bmm(of_o, states[:, d_k:])
-        of_states[:, d_k:] = torch.bmm(of_o.transpose(1, 2), pulled)
+        of_o_rows = of_o.transpose(1, 2)
+        of_outer = at.padded(torch.bmm(of_o, v))
+        of_pulled = torch.bmm(of_o, gammas)
+        of_v, of_gammas = torch.bmm(of_o_rows, outer), torch.bmm(of_o_rows, pulled)
         # W = given weighted, pulled = given asked
         of_given = _by_lag(of_outer[..., : at.C], weighted)
         of_weighted = _lag_gradient(of_outer, given)
         crossed = at.crossed(of_pulled)
         of_asked = _summed(crossed, at.crossed(given).transpose(1, 2))
         torch.view_as_complex(of_given.unflatten(-1, (at.M, 2))).addcmul_(crossed, asked.conj()[:, :, None])
-        of_q = of_s = of_kappa = of_decay = None
+        of_kappa, of_leap = torch.zeros_like(kappa), torch.zeros_like(leap)
+        of_q = of_k = of_s = of_decay = None
         if before is None:
             of_s = at.given_back(of_given)
-            of_kappa = torch.zeros_like(kappa)
-        else:
-            # given = P κ + decay (q·u)
+        else:  # given = P κ + decay (q·u)
             of_inner = at.rows_first(_by_lag(of_given, kappa, transposed=True))
-            of_kappa = _lag_gradient(inner, of_given)
-            crossed = at.crossed(of_given)
-            of_decay = _summed(crossed.transpose(1, 2), at.crossed(before))
-            of_before = at.times(of_given, decay.conj())
-            of_q = torch.bmm(of_inner, x[:, :d_k].transpose(1, 2)).baddbmm_(of_before, states[:, :d_k].transpose(1, 2))
-            of_x[:, :d_k] = torch.bmm(q.transpose(1, 2), of_inner)
-            of_states[:, :d_k] = torch.bmm(q.transpose(1, 2), of_before)
-        # start_{c+1} = ā^C start_c + driven_c
-        flows, starts = at.complex(of_states), at.complex(states)
-        flow, step = of_last.transpose(0, 1), leap.conj().resolve_conj()[:, None, None]
-        of_driven = torch.empty_like(flows)
-        for c in reversed(range(at.n)):
-            of_driven[:, :, c] = flow
-            flow = torch.addcmul(flows[:, :, c], flow, step)
-        of_leap = (of_driven * starts.conj()).sum((1, 2, 3))
-        # driven = κ x
-        rows = torch.view_as_real(of_driven).reshape(at.H, -1, 2 * at.M)
-        x_rows = x.view(at.H, -1, at.C)
-        of_kappa.baddbmm_(x_rows.transpose(1, 2), rows)
-        of_x.view(at.H, -1, at.C).baddbmm_(rows, kappa.transpose(1, 2))
-        of_x = at.unreversed(of_x)
-        of_k, of_v = (None, of_x) if before is None else (of_x[..., :d_k], of_x[..., d_k:])
-        of_q = None if of_q is None else at.back(of_q)
-        return of_q, of_k, of_v, of_s, of_kappa, of_weighted, of_decay, of_asked, of_leap, flow.transpose(0, 1)
+            of_kappa += _lag_gradient(inner, of_given)
+            of_decay = _summed(at.crossed(of_given).transpose(1, 2), at.crossed(before))
+            of_before, q_rows = at.times(of_given, decay.conj()), q.transpose(1, 2)
+            of_q = torch.bmm(of_inner, k.transpose(1, 2)).baddbmm_(of_before, us.transpose(1, 2))
+            of_k, of_us = torch.bmm(q_rows, of_inner), torch.bmm(q_rows, of_before)
+            of_u = _scan_back(at, k, us, kappa, leap, of_us, of_u, (of_k, of_kappa, of_leap))
+            of_q, of_k = at.back(of_q), at.unreversed(of_k)
+        of_gamma = _scan_back(at, v, gammas, kappa, leap, of_gammas, of_gamma, (of_v, of_kappa, of_leap))
+        of_v = at.unreversed(of_v)
+        return of_q, of_k, of_v, of_s, of_kappa, of_weighted, of_decay, of_asked, of_leap, of_u, of_gamma
+
+
+def _scan(at: _Layout, x: Tensor, kappa: Tensor, leap: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+    """start_{c+1} = ā^C start_c + Σ_i κ[C−1−i] x_i: all n starts, (H·R, d, N) real, and the last state (B, H, d, M).
+
+    x (H·R, d, C) reversed, first (B, H, d, M) complex.
+    """
+    driven = at.complex(torch.bmm(x.view(at.H, -1, at.C), kappa))  # (H, B, n, d, M)
+    starts = torch.empty_like(driven)
+    past, step = first.transpose(0, 1), leap[:, None, None]
+    for c in range(at.n):
+        starts[:, :, c] = past
+        past = torch.addcmul(driven[:, :, c], past, step)
+    return torch.view_as_real(starts).view(at.H * at.R, -1, 2 * at.M), past.transpose(0, 1)
+
+
+def _scan_back(at: _Layout, x, starts, kappa, leap, of_starts, of_last, into) -> Tensor:
+    """The gradient of the first state; those of x, κ and ā^C are added to ``into``."""
+    of_x, of_kappa, of_leap = into
+    flows = at.complex(of_starts)
+    flow, step = of_last.transpose(0, 1), leap.conj().resolve_conj()[:, None, None]
+    of_driven = torch.empty_like(flows)
+    for c in reversed(range(at.n)):
+        of_driven[:, :, c] = flow
+        flow = torch.addcmul(flows[:, :, c], flow, step)
+    of_leap += (of_driven * at.complex(starts).conj()).sum((1, 2, 3))
+    rows = torch.view_as_real(of_driven).view(at.H, -1, 2 * at.M)
+    of_kappa.baddbmm_(x.view(at.H, -1, at.C).transpose(1, 2), rows)
+    of_x.view(at.H, -1, at.C).baddbmm_(rows, kappa.transpose(1, 2))
+    return flow.transpose(0, 1)
 
 
 class _Layout:
@@ -159,13 +169,10 @@ class _Layout:
         """(H·R, C, d) -> (B, H, T, d)."""
         return x.view(self.H, self.B, self.T, -1).transpose(0, 1)
 
-    def reversed(self, *parts: Tensor) -> Tensor:
-        """(B, H, T, d) each, side by side -> (H·R, D, C), each chunk from its last token to its first."""
-        widths = [part.shape[-1] for part in parts]
-        out = parts[0].new_empty(self.H, self.B, self.n, sum(widths), self.C)
-        for part, room in zip(parts, out.split(widths, dim=3), strict=True):
-            room.copy_(part.unflatten(2, (self.n, self.C)).flip(3).permute(1, 0, 2, 4, 3))
-        return out.view(self.H * self.R, -1, self.C)
+    def reversed(self, x: Tensor) -> Tensor:
+        """(B, H, T, d) -> (H·R, d, C), each chunk from its last token to its first."""
+        x = x.unflatten(2, (self.n, self.C)).flip(3).permute(1, 0, 2, 4, 3)
+        return x.reshape(self.H * self.R, -1, self.C).contiguous()
 
     def unreversed(self, x: Tensor) -> Tensor:
         """(H·R, D, C) -> (B, H, T, D)."""
@@ -175,10 +182,6 @@ class _Layout:
     def complex(self, x: Tensor) -> Tensor:
         """(H, R·D, N) or (H·R, D, N) real -> (H, B, n, D, M) complex, a view."""
         return torch.view_as_complex(x.view(self.H, self.B, self.n, -1, self.M, 2))
-
-    def real(self, x: Tensor) -> Tensor:
-        """The other way: (H·R, D, N)."""
-        return torch.view_as_real(x).view(self.H * self.R, -1, 2 * self.M)
 
     def padded(self, x: Tensor) -> Tensor:
         """(H·R, C, C) -> (H, C, R, 2C), the second half of the last axis 0."""
