@@ -52,6 +52,7 @@ def models(bundled: Sequence[BundledModel]) -> None:
             (
                 model.name,
                 about["decoder"]["mixer"],
+                about["training"].get("text", NONE),
                 f"{model.parameters:,}",
                 f"{about['training']['tokens']:,}",
                 f"{about['tokens_seen'] / 1e6:.1f} M",
@@ -60,9 +61,10 @@ def models(bundled: Sequence[BundledModel]) -> None:
                 file_size(model.bytes),
             )
         )
-    headings = ("model", "mixer", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")
-    table("Models that idviz carries", headings, rows, left=2)
+    headings = ("model", "mixer", "text", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")
+    table("Models that idviz carries", headings, rows, left=3)
     say("trained at: tokens of context. loss: nats per token on held-out text; perplexity: per token.")
+    say(f"On disk, all together: {file_size(sum(model.bytes for model in bundled))}.")
 
 
 def evaluation(scores: dict) -> None:

@@ -13,6 +13,7 @@ import torch
 
 from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training, tuning
 from idviz.lab.studies import Tuning
+from idviz.words import file_size
 from tests.cli.running import refused, run, tree
 from tests.lab.small import ENVIRONMENT, RECALL, STUDY, TUNING
 
@@ -26,9 +27,9 @@ def succeeds(*arguments):
 def test_models_lists_and_adds(tmp_path, small_runs):
     done = succeeds("models", "--add", small_runs["interdomain"], "--name", "mine", "--folder", tmp_path)
     about = models.read_about(tmp_path / "mine")
-    row = scoring.score_run(small_runs["interdomain"])
-    kept = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
-    assert {key: about[key] for key in kept} == {key: row[key] for key in kept}
+    row = scoring.score_decoder(small_runs["interdomain"], models.load_model(tmp_path / "mine", device="cpu").decoder)
+    assert {key: about[key] for key in bundling.UNITS} == {key: row[key] for key in bundling.UNITS}
+    assert about["loss_before_rounding"] == scoring.score_run(small_runs["interdomain"])["loss"]
     assert f"{row['loss']:.3f} nats per token" in done.stdout
     assert (tmp_path / "mine" / cards.CARD).read_text("utf-8") == cards.card("mine", about)
     assert "already" in refused("models", "--add", small_runs["softmax"], "--name", "mine", "--folder", tmp_path)
@@ -47,8 +48,10 @@ def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
     bundling.bundle(small_runs["interdomain"], "two", tmp_path)
     lines = succeeds("models").stdout.splitlines()
     one, two = (next(line.split() for line in lines if line.startswith(name)) for name in ("one", "two"))
-    assert one[1] == "softmax" and one[3] == "16" and one[6:8] == ["4.321", "75.26"]
-    assert two[1] == "interdomain" and two[6:8] == ["–", "–"]
+    assert one[1:3] == ["softmax", "words.txt"] and one[4] == "16" and one[7:9] == ["4.321", "75.26"]
+    assert two[1] == "interdomain" and two[7:9] == ["–", "–"]
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert lines[-1] == f"On disk, all together: {file_size(size)}."
     assert any("nats per token on held-out text; perplexity: per token" in line for line in lines)
 
 
