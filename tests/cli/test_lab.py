@@ -11,10 +11,12 @@ import time
 
 import torch
 
+from idviz.cli import tables
 from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training, tuning
-from idviz.lab.studies import Tuning
-from idviz.words import file_size
+from idviz.lab.studies import Lookups, Tuning
+from idviz.words import file_size, share
 from tests.cli.running import refused, run, tree
+from tests.helpers import measured_results
 from tests.lab.small import ENVIRONMENT, RECALL, STUDY, TUNING
 
 
@@ -296,3 +298,29 @@ def test_what_is_piped_away_is_no_error(small_runs):
     command = f"'{sys.executable}' -m idviz generate '{small_runs['softmax']}' --tokens 3000 --prompt w | head -c 1"
     done = subprocess.run(["bash", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "w" and "Traceback" not in done.stderr
+
+
+def test_lookup_says_where_the_weights_land(tmp_path):
+    succeeds("train", "quick-facts", "--out", tmp_path / "facts", "--device", "cpu")
+    file = tmp_path / "lookup.json"
+    done = succeeds("lookup", tmp_path / "facts", "--texts", "20", "--json", file, "--device", "cpu")
+    found = Lookups.from_result(results.load_result(file))
+    [row] = found.models
+    assert found.texts == 20 and len(row.heads) == 4
+    assert f"{share(row.right / 20)} of 20 repeated facts answered right" in done.stdout
+    assert (
+        f"Layer {row.chosen.layer}, head {row.chosen.head}, memory 1/Δ of {row.chosen.memory:.1f} tokens" in done.stdout
+    )
+    [line] = [line.split("  ") for line in done.stdout.splitlines() if line.startswith("within the memory")]
+    counts = row.chosen.measured.within
+    assert [part.strip() for part in line if part.strip()][1:] == [
+        f"{counts.texts}",
+        *(share(part / counts.texts) for part in (counts.object, counts.mixed, counts.sentence, counts.said)),
+    ]
+
+
+def test_lookup_of_s4d_says_that_there_is_no_query(capsys):
+    tables.lookup(measured_results.lookup())
+    said = capsys.readouterr().out
+    assert "s4d-facts: 45 % of 200 repeated facts answered right." in said
+    assert "Its weights on tokens do not depend on the query" in said
