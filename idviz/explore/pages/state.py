@@ -80,12 +80,8 @@ def _fact(result: StateResult, asked: Asked) -> str:
     if not asked.here:
         return f"{said}; layer {chosen.layer}, head {chosen.head} is the one that was measured to find most facts."
     verdict = "is found" if asked.found(result.row) else "is lost"
-    parts = [(name, part) for name, part in (("within", chosen.measured.within), ("beyond", chosen.measured.beyond))]
-    often = [
-        f"{share(part.share)} of {part.texts} {name} the memory"
-        for name, part in parts
-        if part is not None and part.texts
-    ]
+    parts = (("within its memory", chosen.measured.within), ("beyond it", chosen.measured.beyond))
+    often = [f"{share(part.share or 0)} of {part.texts} {name}" for name, part in parts if part and part.texts]
     return f"{said} and {verdict}; in texts drawn at random this head finds {' and '.join(often)}."
 
 
