@@ -79,7 +79,10 @@ def _scores(about: dict, settings: TrainingConfig) -> str:
     low, high = about.get("interval") or (None, None)
     interval = f" (95 % over windows: {low:.3f} to {high:.3f})" if low is not None else ""
     lines = [f"- Loss: {about['loss']:.3f} nats per token{interval}"]
-    lines += [f"- {words.format(about[unit])}" for unit, words in UNITS.items() if unit in about]
+    units = [unit for unit in UNITS if unit in about]
+    if settings.text == corpus.FACTS:  # a token is a word, and a word's length says nothing of the reader
+        units = units[:1]
+    lines += [f"- {UNITS[unit].format(about[unit])}" for unit in units]
     if "loss_before_rounding" in about:
         lines.append(f"- Before its matrices were rounded: {about['loss_before_rounding']:.3f} nats per token")
     lines += _of_facts(about)
@@ -110,7 +113,7 @@ def _stored(about: dict) -> str:
 
 def _limits(settings: TrainingConfig) -> str:
     if settings.text == corpus.FACTS:
-        return "It knows the words above and no others, and the facts that it states are made up."
+        return "It knows the words of its text and no others, and the facts that it states are made up."
     return (
         "It was trained on little text and knows nothing about the world. What it writes resembles its text, means "
         "nothing,\nand may repeat what is harsh or unjust there."

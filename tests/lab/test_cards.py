@@ -95,6 +95,7 @@ def test_each_text_is_described_as_what_it_is(about, text):
         "facts": "1 to 4 people a document, of 24 names, 4 verbs and 8 objects each; held out: documents of",
     }
     assert wanted[text] in line
+    assert ("per word" in said) == ("bits per byte" in said) == (text != "facts")
     assert ("a word each" in said) == (text == "facts") == ("no others, and the facts" in said)
     assert ("byte-level BPE" in said) == (text != "facts") == ("harsh or unjust" in said)
 
