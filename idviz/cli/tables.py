@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
-from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.lookup import HeadLookup, Landed, Lookups
+from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.tuning import Tuning, phrase
 from idviz.words import count, file_size, listed, share
 
@@ -266,8 +266,8 @@ def lookup(result: dict) -> None:
             [(name, f"{counts.texts:,}", *_lookup_shares(counts)) for name, counts in rows],
         )
     say(
-        "The head is the one that most often finds the sentence on as many other texts. object mixed in: the four "
-        "tokens into which a short convolution mixes the object. --json has all heads."
+        "object mixed in: the object, and the three tokens into which a short convolution, if there is one, mixes it. "
+        "The head is the one that most often weighs these most on as many other texts. --json has all heads."
     )
 
 

@@ -52,7 +52,7 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
     else:
         axes.tick_params(labelbottom=False)
     if result.asked is not None:
-        first, stop = result.asked.sentence
+        first, stop = result.asked.holders
         axes.axvspan(first - 0.5, stop + 0.5, color=look.faint, linewidth=0)
         if head is result.where:
             axes.text((first + stop) / 2, 0.03, "fact", transform=axes.get_xaxis_transform(), color=look.ink,

@@ -18,6 +18,7 @@ from idviz.lab.facts_data import DEVELOPMENT, EXAMPLES, fresh
 from idviz.lab.facts_scoring import FARTHEST
 from idviz.lab.models import TrainedModel
 from idviz.lab.perplexity import Progress
+from idviz.learned.attention_mixers import SoftmaxMixer
 from idviz.learned.capturing import in_double, mixers_of
 from idviz.learned.features import WIDTH
 from idviz.learned.interdomain_mixer import InterdomainMixer
@@ -97,8 +98,8 @@ def measure_lookup(
 ) -> dict:
     """For JSON: of each model, where the last token's largest |weight| lies, by layer and head.
 
-    ``texts`` are measured, and as many others choose the head, the one whose largest weight is most often on the
-    sentence that answers, however long ago it was. Layers and heads count from 1.
+    ``texts`` are measured, and as many others choose the head, the one whose largest weight is most often on a
+    token that holds the object (``mixed``), however long ago it was. Layers and heads count from 1.
 
     Raises ``ValueError`` for a model that was not trained on facts, and for models of different facts or windows.
     """
@@ -135,14 +136,15 @@ def _row(model: TrainedModel, task: FactsTask, chosen_on: list[Question], measur
         if not depends_on_query(mixer):
             continue
         known = memories(in_double(mixer.core().a_bar)) if isinstance(mixer, InterdomainMixer) else None
+        width = 1 if isinstance(mixer, SoftmaxMixer) and not len(mixer.convolutions) else WIDTH
         for head in range(mixer.heads):
             memory = None if known is None else float(known[head])
-            parts = [landed(part[layer][:, head], asked, memory)
+            parts = [landed(part[layer][:, head], asked, memory, width)
                      for part, asked in ((before, chosen_on), (peaks, measured_on))]  # fmt: skip
             about = {"layer": layer + 1, "head": head + 1, "memory": memory}
             row["heads"].append({**about, "development": parts[0], "measured": parts[1]})
     if row["heads"]:
-        best = max(row["heads"], key=lambda head: head["development"]["sentence"])
+        best = max(row["heads"], key=lambda head: head["development"]["mixed"])
         row["chosen"] = {"layer": best["layer"], "head": best["head"]}
         at = peaks[best["layer"] - 1][:, best["head"] - 1]
         row["examples"] = _examples(task, measured_on, at, right, best["memory"])
@@ -167,14 +169,14 @@ def peaks_of(model: TrainedModel, asked: Sequence[Question]) -> tuple[dict[int, 
     return {layer: np.concatenate(parts) for layer, parts in peaks.items()}, np.concatenate(expected)
 
 
-def landed(at: np.ndarray, asked: Sequence[Question], memory: float | None) -> dict:
+def landed(at: np.ndarray, asked: Sequence[Question], memory: float | None, width: int = WIDTH) -> dict:
     """How many largest weights, at the places ``at`` (n,), lie on the fact that answers.
 
-    On its ``object``; on one of the four tokens into which a short convolution has ``mixed`` the object; on any token
+    On its ``object``; on one of ``width`` tokens into which a short convolution has ``mixed`` the object; on any token
     of its ``sentence``; on any token of any sentence that ``said`` the same. In all texts, for facts within and beyond
     a memory in tokens (from the token that asks to the object), and by distance.
     """
-    marks = np.array([_marks(int(place), question) for place, question in zip(at, asked, strict=True)])
+    marks = np.array([_marks(int(place), question, width) for place, question in zip(at, asked, strict=True)])
     distance = np.array([question.distance for question in asked])
 
     def counts(these) -> dict:
@@ -195,11 +197,11 @@ def landed(at: np.ndarray, asked: Sequence[Question], memory: float | None) -> d
     return body | {"by_distance": bins}
 
 
-def _marks(place: int, question: Question) -> tuple[bool, bool, bool, bool]:
+def _marks(place: int, question: Question, width: int = WIDTH) -> tuple[bool, bool, bool, bool]:
     begins = question.name - question.object  # of a sentence, seen from its object; its stop is at 1
     return (
         place == question.object,
-        0 <= place - question.object < WIDTH,
+        0 <= place - question.object < width,
         begins <= place - question.object <= 1,
         any(-2 <= place - object_ <= 1 for object_ in question.said) or begins <= place - question.object <= 1,
     )
@@ -214,7 +216,7 @@ def _examples(
     """
     wanted = {"kept": None, "lost": None}
     for question, place, answered in zip(asked, at, right, strict=True):
-        within, found = memory is None or question.distance - 1 <= memory, _marks(int(place), question)[2]
+        within, found = memory is None or question.distance - 1 <= memory, _marks(int(place), question)[1]
         if len(question.said) > 1 or question.distance < _CLEAR or within != found or within != answered:
             continue
         kind = "kept" if within else "lost"

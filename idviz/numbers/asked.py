@@ -61,13 +61,13 @@ class Asked:
     here: bool
 
     @property
-    def sentence(self) -> tuple[int, int]:
-        """Places of the first and the last token of the sentence that answers, from 1."""
-        return self.example.object - 2, self.example.object + 1
+    def holders(self) -> tuple[int, int]:
+        """Places of the first and the last token that hold the object, with three that it is mixed into."""
+        return self.example.object, self.example.object + 3
 
     def found(self, row: np.ndarray) -> bool:
-        """Whether the largest |weight| is on that sentence."""
-        first, last = self.sentence
+        """Whether the largest |weight| is on one of these."""
+        first, last = self.holders
         return first <= int(np.argmax(np.abs(row))) + 1 <= last
 
 

@@ -117,11 +117,11 @@ def body() -> dict:
 def test_the_head_is_chosen_on_other_texts(body):
     for row in body["rows"][:2]:
         assert [(head["layer"], head["head"]) for head in row["heads"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
-        best = max(head["development"]["sentence"] for head in row["heads"])
+        best = max(head["development"]["mixed"] for head in row["heads"])
         [chosen] = [
             h for h in row["heads"] if (h["layer"], h["head"]) == (row["chosen"]["layer"], row["chosen"]["head"])
         ]
-        assert chosen["development"]["sentence"] == best
+        assert chosen["development"]["mixed"] == best
         for head in row["heads"]:
             parts = head["measured"]
             assert parts["texts"] == sum(counts["texts"] for counts in parts["by_distance"].values()) == 70
@@ -130,6 +130,7 @@ def test_the_head_is_chosen_on_other_texts(body):
                 assert parts["within"]["texts"] + parts["beyond"]["texts"] == 70
             else:
                 assert head["memory"] is None and "within" not in parts
+                assert parts["mixed"] == parts["object"]  # no convolution
 
 
 def test_a_mixer_without_a_query_has_no_head_and_still_its_answers(body):
@@ -150,7 +151,7 @@ def test_the_file_is_read_back_with_its_types(body, tmp_path):
         for h in row["heads"]
         if h["layer"] == mine.chosen.layer and h["head"] == mine.chosen.head
     )
-    assert mine.chosen.measured.all.share == mine.chosen.measured.all.sentence / 70
+    assert mine.chosen.measured.all.share == mine.chosen.measured.all.mixed / 70
 
 
 def test_examples_show_one_fact_that_is_found_and_one_that_is_lost():

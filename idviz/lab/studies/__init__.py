@@ -28,8 +28,8 @@ from idviz.lab.studies.comparison import Answers, Comparison, Variant, summary
 from idviz.lab.studies.context import LEAST_HEADROOM, Curve, LengthCurves
 from idviz.lab.studies.cost import Costs, Decoding, ModelCost
 from idviz.lab.studies.differences import Difference, difference
-from idviz.lab.studies.makeup import Makeup, differing
 from idviz.lab.studies.lookup import Lookups, ModelLookup
+from idviz.lab.studies.makeup import Makeup, differing
 from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.recall import Chances, Recaller, RecallScores
 from idviz.lab.studies.seeds import OverSeeds
@@ -67,8 +67,8 @@ __all__ = [
     "Decoding",
     "Difference",
     "LengthCurves",
-    "Makeup",
     "Lookups",
+    "Makeup",
     "ModelCost",
     "ModelLookup",
     "Origin",

@@ -12,7 +12,7 @@ from idviz.lab.studies.origin import Origin
 class Landed:
     """Of so many ``texts``, in how many the largest |weight| lies on the fact that answers.
 
-    ``object``: on its object. ``mixed``: on a token into which a short convolution has mixed the object. ``sentence``:
+    ``object``: on its object. ``mixed``: on it or a token into which a short convolution has mixed it. ``sentence``:
     on any token of the sentence that said it last. ``said``: of any sentence that said the same.
     """
 
@@ -24,8 +24,8 @@ class Landed:
 
     @property
     def share(self) -> float | None:
-        """The share on the sentence; None where there is no text."""
-        return self.sentence / self.texts if self.texts else None
+        """The share on a token that holds the object; None where there is no text."""
+        return self.mixed / self.texts if self.texts else None
 
 
 @dataclass(frozen=True)

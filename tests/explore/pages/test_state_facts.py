@@ -65,7 +65,7 @@ def test_it_opens_on_the_chosen_head_and_a_fact_within_its_memory(facts):
     assert [token.strip() for token in result.tokens] == text.split() and result.n == len(text.split())
     assert result.beside.model == "softmax-facts" and not result.warnings
     found = result.asked.found(result.row)
-    assert found == (1 <= int(np.abs(result.row).argmax()) + 1 <= 4)
+    assert found == (3 <= int(np.abs(result.row).argmax()) + 1 <= 6)
     said = it.describe(result)
     verdict = "is found" if found else "is lost"
     assert f"The answer, ‘{answer}’ (token {place}), was said {distance} tokens before and {verdict}" in said
