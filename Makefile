@@ -80,6 +80,9 @@ results-quick: setup
 	$(BIN)/idviz length $(MIXERS:%=$(QUICK)/models/%-quick) $(MIXERS:%=$(QUICK)/mixers/%-1) --targets 64 \
 	  --json $(QUICK)/length.json --device cpu
 	$(BIN)/idviz cost $(MIXERS:%=$(QUICK)/models/%-quick) --positions 16,64,256 --json $(QUICK)/cost.json --device cpu
+	$(BIN)/idviz train quick-facts --out $(QUICK)/facts --device cpu
+	$(BIN)/idviz models --add $(QUICK)/facts --name facts-quick --folder $(QUICK)/models
+	$(BIN)/idviz lookup $(QUICK)/models/facts-quick --texts 20 --json $(QUICK)/lookup.json --device cpu
 	IDVIZ_RESULTS=$(QUICK) $(BIN)/python -m pytest -q tests/test_results_quick.py
 
 setup: .venv/ready

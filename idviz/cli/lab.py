@@ -1,4 +1,4 @@
-"""Commands that train and measure: train, models, evaluate, length, ablate, tune, recall, generate, cost."""
+"""Commands that train and measure: train, models, evaluate, length, ablate, tune, recall, generate, cost, lookup."""
 
 from __future__ import annotations
 
@@ -270,6 +270,27 @@ def cost(
             body = measure_cost(trained, asked, progress=progress)
         _write(json, body, trained[0].decoder.device)
         tables.cost(body)
+
+
+@commands.command()
+def lookup(
+    model: Models,
+    texts: Annotated[int, typer.Option(min=1, help="How many texts of facts; as many others choose the head.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the texts.")] = 0,
+    json: Json = None,
+    device: Device = "auto",
+) -> None:
+    """Measure where a model looks facts up: how often its largest token weight lies on the one that answers."""
+    with plainly("measuring"):
+        from idviz.cli import tables
+        from idviz.lab.lookup import measure_lookup
+
+        file_to_write(json)
+        trained = _loaded(model, device)
+        with bar("models") as progress:
+            body = measure_lookup(trained, texts=texts, seed=seed, progress=progress)
+        _write(json, body, trained[0].decoder.device)
+        tables.lookup(body)
 
 
 # -- shared by several commands ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
+from idviz.lab.studies.lookup import HeadLookup, Landed, Lookups
 from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.tuning import Tuning, phrase
 from idviz.words import count, file_size, listed, share
@@ -52,6 +53,7 @@ def models(bundled: Sequence[BundledModel]) -> None:
             (
                 model.name,
                 about["decoder"]["mixer"],
+                about["training"].get("text", NONE),
                 f"{model.parameters:,}",
                 f"{about['training']['tokens']:,}",
                 f"{about['tokens_seen'] / 1e6:.1f} M",
@@ -60,9 +62,10 @@ def models(bundled: Sequence[BundledModel]) -> None:
                 file_size(model.bytes),
             )
         )
-    headings = ("model", "mixer", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")
-    table("Models that idviz carries", headings, rows, left=2)
+    headings = ("model", "mixer", "text", "parameters", "trained at", "tokens seen", "loss", "perplexity", "on disk")
+    table("Models that idviz carries", headings, rows, left=3)
     say("trained at: tokens of context. loss: nats per token on held-out text; perplexity: per token.")
+    say(f"On disk, all together: {file_size(sum(model.bytes for model in bundled))}.")
 
 
 def evaluation(scores: dict) -> None:
@@ -243,3 +246,36 @@ def sizes(decoders: Iterable[SizeRow]) -> None:
 def _with_spread(values: OverSeeds, sign: str = "") -> str:
     mean = f"{values.mean:{sign}.3f}"
     return mean if values.spread is None else f"{mean} ± {values.spread:.3f}"
+
+
+def lookup(result: dict) -> None:
+    """For each model, how often the chosen head's largest weight lies on the fact that is asked for."""
+    found = Lookups.from_result(result)
+    headings = ("asked for", "texts", "its object", "object mixed in", "its sentence", "any that said it")
+    for model in found.models:
+        say(f"{model.model}: {share(model.right / found.texts)} of {found.texts:,} repeated facts answered right.")
+        head = model.chosen
+        if head is None:
+            say("Its weights on tokens do not depend on the query, so that none can lie on the fact asked for.")
+            continue
+        rows = [(name, counts) for name, counts in _lookup_rows(head) if counts is not None and counts.texts]
+        memory = "" if head.memory is None else f", memory 1/Δ of {head.memory:.1f} tokens"
+        table(
+            f"Layer {head.layer}, head {head.head}{memory}: the largest |weight| of the last token lies on",
+            headings,
+            [(name, f"{counts.texts:,}", *_lookup_shares(counts)) for name, counts in rows],
+        )
+    say(
+        "object mixed in: the object, and the three tokens into which a short convolution, if there is one, mixes it. "
+        "The head is the one that most often weighs these most on as many other texts. --json has all heads."
+    )
+
+
+def _lookup_rows(head: HeadLookup) -> list[tuple[str, Landed | None]]:
+    measured = head.measured
+    bins = [(f"{name.replace('-', ' to ')} tokens ago", counts) for name, counts in measured.by_distance.items()]
+    return [("all", measured.all), ("within the memory", measured.within), ("beyond it", measured.beyond), *bins]
+
+
+def _lookup_shares(counts: Landed) -> list[str]:
+    return [share(part / counts.texts) for part in (counts.object, counts.mixed, counts.sentence, counts.said)]

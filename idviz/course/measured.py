@@ -14,6 +14,7 @@ COMMANDS = {
     "ablation": "idviz ablate ablation --out runs/ablation --json ablation.json",
     "recall": "idviz recall --out runs/recall --json recall.json",
     "cost": "idviz cost interdomain-tiny s4d-tiny softmax-tiny linear-tiny --json cost.json",
+    "lookup": "idviz lookup interdomain-facts softmax-facts s4d-facts --json lookup.json",
 }
 
 
@@ -25,7 +26,7 @@ class NotMeasured(ValueError):
 
 
 def measured(name: str) -> StudyResult:
-    """The typed study of the result ``name``: "length", "mixers", "ablation", "recall", "cost".
+    """The typed study of the result ``name``: "length", "mixers", "ablation", "recall", "cost", "lookup".
 
     Raises
     ------

@@ -51,6 +51,12 @@ def _weights(axes: Axes, result: StateResult, row: np.ndarray, head: Head, look:
         axes.set_xlabel("token")
     else:
         axes.tick_params(labelbottom=False)
+    if result.asked is not None:
+        first, stop = result.asked.holders
+        axes.axvspan(first - 0.5, stop + 0.5, color=look.faint, linewidth=0)
+        if head is result.where:
+            axes.text((first + stop) / 2, 0.03, "fact", transform=axes.get_xaxis_transform(), color=look.ink,
+                      fontsize=FONT_SIZE, ha="center", va="bottom", bbox=look.ground(0.5))  # fmt: skip
     axes.stairs(row, np.arange(result.n + 1) + 0.5, fill=True, color=mixer_colour(head.mixer, look), linewidth=0.8)
     axes.axhline(0, color=look.grey, linewidth=0.6)
     low, high = min(float(row.min()), 0.0), max(float(row.max()), 0.0)

@@ -9,7 +9,7 @@
 - Recall: ``RecallTask``, ``RecallTraining``, ``NeedleTask``, ``recall_accuracy``, ``recall_loss``
 - Studies, variants × seeds: ``load_study``, ``load_recall_study``; ``study`` and ``recall_study`` run them
 - Settings for each mixer by equally many trials: ``load_tuning``; ``tuning`` runs them
-- A look inside: ``pieces``, ``probing``
+- A look inside: ``pieces``, ``probing``; ``measure_lookup``, where a model looks facts up
 - Results of all these: ``results`` as JSON, ``typed_result`` and ``studies`` as objects with their statistics
 
 Each is imported, and PyTorch with it, when it is first used.
@@ -23,8 +23,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=(
-        "bundling cards checkpoint config corpus cost evaluation files ideal lengths models optimiser perplexity "
-        "probing recall recall_study results runs scoring streaming studies study tokenizer training tuning "
+        "bundling cards checkpoint config corpus cost evaluation files ideal lengths lookup models optimiser "
+        "perplexity probing recall recall_study results runs scoring streaming studies study tokenizer training tuning "
         "tuning_plan unigram units validation"
     ).split(),
     submod_attrs={
@@ -35,6 +35,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "evaluation": ["Text", "evaluate", "held_out", "needles", "own_text"],
         "ideal": ["Ideal"],
         "lengths": ["measure_lengths"],
+        "lookup": ["measure_lookup"],
         "models": ["TrainedModel", "bundled_models", "load_model"],
         "perplexity": ["LengthCurve", "Score", "length_curve", "score"],
         "probing": ["pieces"],

@@ -14,10 +14,11 @@ from idviz.lab.files import reading
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import Decoder, DecoderConfig, pick_device
 from idviz.learned.presets import meta
+from idviz.words import listed
 
 FOLDER = PRETRAINED
 WEIGHTS, ABOUT, TOKENIZER = checkpoint.WEIGHTS, "model.json", runs.TOKENIZER
-_FORMAT = 1
+FORMAT, _FORMATS = 2, (1, 2)  # of model.json: 1 has all weights in float32, 2 says in ``matrices`` how they are stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,7 @@ def load_model(name: str | Path, *, device="auto") -> TrainedModel:
     """A trained model on a device ("auto", "cpu" or "cuda").
 
     It is one that idviz carries, by its name (see :func:`names`), or a folder: a run's, a checkpoint's, or a bundle.
+    Its weights are float32 with the values that are stored, whether those are float32 or bfloat16.
     Raises ``ValueError`` where nothing has that name, and for a file that is missing, damaged, or does not fit.
     """
     device = pick_device(device)
@@ -105,8 +107,10 @@ def read_about(path: str | Path) -> dict:
         DecoderConfig(**about["decoder"])
         about["training"]["tokens"]
         TrainingConfig(**about["training"])
-    if version != _FORMAT:
-        raise ValueError(f"model {str(path)!r} has format {version!r}; this idviz reads {_FORMAT}")
+    if version not in _FORMATS:
+        raise ValueError(
+            f"model {str(path)!r} has format {version!r}; this idviz reads {listed([*map(str, _FORMATS)])}"
+        )
     return about
 
 
@@ -131,7 +135,7 @@ def _from_run(path: Path, device) -> TrainedModel:
         raise ValueError(f"run file {str(run / runs.RUN)!r} cannot be read: {error}") from None
     kept = ("seed", "commit", "versions", "device", "threads", "training_tokens", "validation_tokens", "text_sha256")
     about = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "decoder": saved.decoder.to_dict(),
         "training": _without_folders(settings),
         "step": saved.step,

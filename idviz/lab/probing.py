@@ -16,7 +16,7 @@ from idviz.learned import Decoder, LinearAttentionMixer, S4DMixer, SoftmaxMixer,
 from idviz.learned.capturing import Capture, capture, in_double
 from idviz.learned.checks import as_tokens, whole_number
 from idviz.learned.generate import PIECE, generate, pick
-from idviz.learned.tracing import trace_captured, with_core
+from idviz.learned.tracing import memories, trace_captured, with_core
 
 _AT_ONCE = 64 * 2**20  # bytes of states
 
@@ -75,7 +75,7 @@ class StateProbe(Reading):
         w_m s_m conj b̄_m: a_tj = Re Σ_m waves_m conj(ā_m)^(t−j), a sum of decaying waves over the past.
     a_bar : (H, M) complex
     memory : (H,)
-        Tokens until G(τ, τ) of the median mode has decayed to 1/e: 1/(−2 log|ā|), which is 1/Δ at initialisation.
+        In tokens, see :func:`idviz.learned.tracing.memories`.
     """
 
     u: np.ndarray
@@ -119,7 +119,7 @@ def _probed(seen: Capture) -> StateProbe:
         s=read_only(s),
         waves=read_only(waves),
         a_bar=read_only(a_bar),
-        memory=read_only(1 / np.median(-2 * np.log(np.abs(a_bar)), axis=1)),
+        memory=read_only(memories(a_bar)),
     )
 
 

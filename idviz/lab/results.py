@@ -13,7 +13,7 @@ from pathlib import Path
 from idviz.folders import RESULTS
 from idviz.lab.files import reading, write_text
 
-NAMES = ("length", "mixers", "ablation", "recall", "cost")
+NAMES = ("length", "mixers", "ablation", "recall", "cost", "lookup")
 COMPARISONS = ("mixers", "ablation", "facts", "mixers-facts", "ablation-facts", "mixers-python", "ablation-python")
 KNOWN = tuple(dict.fromkeys([*NAMES, *COMPARISONS]))  # NAMES are made by `make results`; the others may be missing
 _FORMAT = 1

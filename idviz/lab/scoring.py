@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from idviz.lab import checkpoint, files, runs
-from idviz.lab.config import load_config
+from idviz.lab.config import TrainingConfig, load_config
 from idviz.lab.facts_data import FactsData
 from idviz.lab.facts_scoring import floor, score_facts
 from idviz.lab.makeup import makeup_dict
 from idviz.lab.perplexity import Score, score
 from idviz.lab.tokenizer import Tokenizer
 from idviz.lab.units import in_units
+from idviz.learned import Decoder
 
 SCORE = "score.json"
 _FORMAT = 1  # another number where scores are computed in another way
@@ -39,9 +40,7 @@ def score_run(folder: Path, *, device="cpu") -> dict:
     if newest is None:
         raise ValueError(f"folder {str(folder)!r} holds a run without a checkpoint yet")
     about = json.loads((folder / runs.RUN).read_text("utf-8"))
-    data = runs.load_data(settings, folder / runs.TOKENIZER)
-    if data.fingerprint != about["text_sha256"]:
-        raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
+    data = _data_of(folder, settings, about)
     model, window = checkpoint.decoder(newest, device=device), data.validation_windows(1).shape[1] - 1
     key = {
         "format": _FORMAT,
@@ -70,6 +69,23 @@ def score_run(folder: Path, *, device="cpu") -> dict:
         "training_tokens_per_second": float(np.median([line["tokens_per_second"] for line in metrics])),
         **{name: about[name] for name in ("commit", "device", "versions", "text_sha256")},
     }
+
+
+def score_decoder(folder: Path, decoder: Decoder) -> dict:
+    """The score of another decoder, such as one with rounded weights, on a run's held-out text; it is not kept.
+
+    Raises ``ValueError`` for a text that is not the one the run was trained on.
+    """
+    settings, about = load_config(folder / runs.CONFIG), json.loads((folder / runs.RUN).read_text("utf-8"))
+    data = _data_of(folder, settings, about)
+    return _measured(decoder, data, data.validation_windows(1).shape[1] - 1)
+
+
+def _data_of(folder: Path, settings: TrainingConfig, about: dict) -> runs.AnyData:
+    data = runs.load_data(settings, folder / runs.TOKENIZER)
+    if data.fingerprint != about["text_sha256"]:
+        raise ValueError(f"text {settings.text!r} is no longer the text that the run in {str(folder)!r} was trained on")
+    return data
 
 
 def _measured(model, data: runs.AnyData, window: int) -> dict:

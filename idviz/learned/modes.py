@@ -160,6 +160,11 @@ class DiagonalModes(nn.Module):
         return f"heads={self.heads}, modes={self.modes}, discretisation={self.discretisation!r}"
 
 
+def core_parameters(model: nn.Module) -> set[int]:
+    """The ``id`` of every parameter of the model's cores (E15): α, ω, log Δ, w, D and the ablations' constants."""
+    return {id(p) for module in model.modules() if isinstance(module, DiagonalModes) for p in module.parameters()}
+
+
 def parameter_groups(
     model: nn.Module, lr: float, *, core_lr: float | None = None, weight_decay: float = 0.1
 ) -> list[dict[str, Any]]:
@@ -167,7 +172,7 @@ def parameter_groups(
 
     Every training path uses this, so that all mixers are trained alike. ``core_lr`` defaults to ``min(lr, 1e-3)``.
     """
-    core = {id(p) for module in model.modules() if isinstance(module, DiagonalModes) for p in module.parameters()}
+    core = core_parameters(model)
     groups: dict[str, list[nn.Parameter]] = {"matrices": [], "vectors": [], "core": []}
     for parameter in model.parameters():
         if not parameter.requires_grad:

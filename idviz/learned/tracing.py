@@ -195,6 +195,14 @@ def _token_weights(asked: np.ndarray, kappa: np.ndarray, positions: np.ndarray) 
     return weights
 
 
+def memories(a_bar: np.ndarray) -> np.ndarray:
+    """Tokens until G(τ, τ) of each head's median mode has decayed to 1/e, 1/(−2 log|ā|): ā (H, M) -> (H,) (E15).
+
+    At initialisation that is 1/Δ.
+    """
+    return 1 / np.median(-2 * np.log(np.abs(a_bar)), axis=-1)
+
+
 # -- a whole model ----------------------------------------------------------------------------------------------------
 def trace(model: nn.Module, tokens, *, layers=None, heads=None, positions=None, lags: int = 64) -> Trace:
     """The traces of a decoder's (or one mixer's) cores on one sequence (E15–E17).

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from idviz.needs import needed
-from idviz.numbers.trained_models import encoded, pieces, shape, trained
+from idviz.numbers.asked import ASKING, Asked, asked_for, example, opening
+from idviz.numbers.trained_models import bundled, encoded, pieces, shape, trained, trained_on
 
 MOST_TOKENS = 256
 NEAR = 16  # tokens back that count as near, in words and in the picture
@@ -43,6 +44,11 @@ PASSAGES = (
     ("play", "a play it never read"),
 )
 _FIXED = {"tale": TALE, "pairs": PAIRS}
+
+
+def passages() -> tuple[tuple[str, str], ...]:
+    """The ready texts and their names, first those that ask for a fact, where there are any."""
+    return (*(ASKING if opening() is not None else ()), *PASSAGES)
 
 
 def cumulative(row: np.ndarray) -> np.ndarray:
@@ -91,6 +97,8 @@ class StateResult:
         Relative difference between the weights' output and the layer's.
     state_numbers : int
         Real numbers in the head's state (E20).
+    asked : Asked or None
+        The fact that the query asks for, in a ready text of facts.
     """
 
     tokens: tuple[str, ...]
@@ -109,6 +117,7 @@ class StateResult:
     beside_error: float | None = None
     state_numbers: int = 0
     warnings: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     def share(self, last: float, row: np.ndarray | None = None) -> float:
         """The share of all |weight| on the ``last`` tokens; NaN where there is no weight."""
@@ -121,11 +130,12 @@ def play(model: str) -> str:
 
     Raises ``ValueError`` where the plays are not installed, or the model has read some of every play.
     """
-    own = trained(model)
-    if not own.held_out:
+    own, corpus = trained(model), needed("idviz.lab.corpus")
+    held_out = own.held_out if trained_on(model) == corpus.PLAYS else corpus.HELD_OUT_PLAYS
+    if not held_out:
         raise ValueError(f"{model} has read a part of every text; there is no play that it never read.")
-    title = own.held_out[0]
-    documents = {document.name: document.text for document in needed("idviz.lab.corpus").plays()}
+    title = held_out[0]
+    documents = {document.name: document.text for document in corpus.plays()}
     if title not in documents:
         raise ValueError(f"{title!r} was kept from {model}'s training, but is not among the installed plays.")
     opening = encoded(model, documents[title][:2000])[: MOST_TOKENS - 16]
@@ -133,7 +143,14 @@ def play(model: str) -> str:
 
 
 def text_of(model: str, passage: str, text: str) -> str:
-    """The chosen passage: a ready one, or the person's own ``text``."""
+    """The chosen passage: a ready one, or the person's own ``text``.
+
+    Raises ``ValueError`` for a ready one that the model's words cannot say.
+    """
+    if passage in dict(ASKING):
+        return example(model, passage).text
+    if passage != "own" and model in bundled() and trained_on(model) == "facts":
+        raise ValueError(f"{model} knows the words of facts alone, such as “Quin plays harp .”; choose another text.")
     if passage == "play":
         return play(model)
     return _FIXED.get(passage, text)
@@ -177,6 +194,7 @@ def compute(*, model, passage, text, layer, head, beside, beside_layer, beside_h
                        gamma=gamma, s=seen.s[h, t], waves=seen.waves[h, t], a_bar=seen.a_bar[h],
                        row=seen.weights[h, t, :position], memory=float(seen.memory[h]), error=seen.error,
                        state_numbers=_state_numbers(model, layer),
+                       asked=asked_for(model, passage, layer, head, position == len(tokens)),
                        **_beside(beside, beside_layer, beside_head, text, tokens, layer, head, position))  # fmt: skip
 
 

@@ -27,6 +27,13 @@ def bundled() -> dict[str, dict[str, Any]]:
     return dict(sorted(configs.items(), key=lambda item: (order.index(item[1]["mixer"]), item[0])))
 
 
+@lru_cache(maxsize=32)
+def trained_on(name: str) -> str:
+    """The text of a bundled model's training, such as "plays" or "facts"; ``ValueError`` for one that is not there."""
+    shape(name)
+    return json.loads((FOLDER / name / "model.json").read_text("utf-8"))["training"].get("text", "plays")
+
+
 def options(*mixers: str) -> tuple[tuple[str, str], ...]:
     """(name, label) of the bundled models with these mixers, or of all, for a Choice; never empty."""
     pairs = tuple((name, name) for name, config in bundled().items() if not mixers or config["mixer"] in mixers)

@@ -21,7 +21,7 @@ def test_version_and_help():
     done = subprocess.run([sys.executable, "-m", "idviz", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"idviz {idviz.__version__}"
     shown = run(app, ["--help"]).output
-    names = "app lab doctor bench sizes train models evaluate length ablate recall generate cost".split()
+    names = "app lab doctor bench sizes train models evaluate length ablate tune recall generate cost lookup".split()
     assert [line.split()[0] for line in shown.partition("Commands:")[2].splitlines() if line.startswith("  ")] == names
 
 

@@ -11,9 +11,12 @@ import time
 
 import torch
 
+from idviz.cli import tables
 from idviz.lab import bundling, cards, config, models, recall_study, results, runs, scoring, study, training, tuning
-from idviz.lab.studies import Tuning
+from idviz.lab.studies import Lookups, Tuning
+from idviz.words import file_size, share
 from tests.cli.running import refused, run, tree
+from tests.helpers import measured_results
 from tests.lab.small import ENVIRONMENT, RECALL, STUDY, TUNING
 
 
@@ -26,9 +29,9 @@ def succeeds(*arguments):
 def test_models_lists_and_adds(tmp_path, small_runs):
     done = succeeds("models", "--add", small_runs["interdomain"], "--name", "mine", "--folder", tmp_path)
     about = models.read_about(tmp_path / "mine")
-    row = scoring.score_run(small_runs["interdomain"])
-    kept = ("loss", "interval", "targets", "perplexity_per_token", "perplexity_per_word", "bits_per_byte")
-    assert {key: about[key] for key in kept} == {key: row[key] for key in kept}
+    row = scoring.score_decoder(small_runs["interdomain"], models.load_model(tmp_path / "mine", device="cpu").decoder)
+    assert {key: about[key] for key in bundling.UNITS} == {key: row[key] for key in bundling.UNITS}
+    assert about["loss_before_rounding"] == scoring.score_run(small_runs["interdomain"])["loss"]
     assert f"{row['loss']:.3f} nats per token" in done.stdout
     assert (tmp_path / "mine" / cards.CARD).read_text("utf-8") == cards.card("mine", about)
     assert "already" in refused("models", "--add", small_runs["softmax"], "--name", "mine", "--folder", tmp_path)
@@ -47,8 +50,10 @@ def test_models_shows_each_with_its_loss(tmp_path, small_runs, monkeypatch):
     bundling.bundle(small_runs["interdomain"], "two", tmp_path)
     lines = succeeds("models").stdout.splitlines()
     one, two = (next(line.split() for line in lines if line.startswith(name)) for name in ("one", "two"))
-    assert one[1] == "softmax" and one[3] == "16" and one[6:8] == ["4.321", "75.26"]
-    assert two[1] == "interdomain" and two[6:8] == ["–", "–"]
+    assert one[1:3] == ["softmax", "words.txt"] and one[4] == "16" and one[7:9] == ["4.321", "75.26"]
+    assert two[1] == "interdomain" and two[7:9] == ["–", "–"]
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert lines[-1] == f"On disk, all together: {file_size(size)}."
     assert any("nats per token on held-out text; perplexity: per token" in line for line in lines)
 
 
@@ -293,3 +298,29 @@ def test_what_is_piped_away_is_no_error(small_runs):
     command = f"'{sys.executable}' -m idviz generate '{small_runs['softmax']}' --tokens 3000 --prompt w | head -c 1"
     done = subprocess.run(["bash", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "w" and "Traceback" not in done.stderr
+
+
+def test_lookup_says_where_the_weights_land(tmp_path):
+    succeeds("train", "quick-facts", "--out", tmp_path / "facts", "--device", "cpu")
+    file = tmp_path / "lookup.json"
+    done = succeeds("lookup", tmp_path / "facts", "--texts", "20", "--json", file, "--device", "cpu")
+    found = Lookups.from_result(results.load_result(file))
+    [row] = found.models
+    assert found.texts == 20 and len(row.heads) == 4
+    assert f"{share(row.right / 20)} of 20 repeated facts answered right" in done.stdout
+    assert (
+        f"Layer {row.chosen.layer}, head {row.chosen.head}, memory 1/Δ of {row.chosen.memory:.1f} tokens" in done.stdout
+    )
+    [line] = [line.split("  ") for line in done.stdout.splitlines() if line.startswith("within the memory")]
+    counts = row.chosen.measured.within
+    assert [part.strip() for part in line if part.strip()][1:] == [
+        f"{counts.texts}",
+        *(share(part / counts.texts) for part in (counts.object, counts.mixed, counts.sentence, counts.said)),
+    ]
+
+
+def test_lookup_of_s4d_says_that_there_is_no_query(capsys):
+    tables.lookup(measured_results.lookup())
+    said = capsys.readouterr().out
+    assert "s4d-facts: 45 % of 200 repeated facts answered right." in said
+    assert "Its weights on tokens do not depend on the query" in said

@@ -106,6 +106,40 @@ def recall() -> dict:
     return {**MADE_BY, "study": "recall", "task": task, "rows": rows}
 
 
+LOOKUP_TEXTS = {
+    "kept": ("Quin plays harp . Ada drinks juice . Ada drinks juice . Quin plays", "harp", 3, 12),
+    "lost": (f"Quin plays harp . {'Ada drinks juice . ' * 12}Quin plays", "harp", 3, 52),
+}
+
+
+def lookup(model: str = "interdomain-facts", chosen: tuple[int, int] = (1, 1)) -> dict:
+    """160 of 200 facts are within the memory, 20 tokens, of the chosen head, which finds 140 of these and 2 beyond."""
+
+    def counts(texts: int, sentence: int) -> dict:
+        return {"texts": texts, "object": sentence // 2, "mixed": sentence, "sentence": sentence, "said": sentence}
+
+    def landing(within: int, beyond: int) -> dict:
+        parts = {"within": counts(160, within), "beyond": counts(40, beyond)}
+        return (
+            counts(200, within + beyond) | parts | {"by_distance": {"1-16": parts["within"], "17-32": parts["beyond"]}}
+        )
+
+    heads = [
+        {"layer": layer, "head": head, "memory": 20.0, "development": landing(*found), "measured": landing(*found)}
+        for layer in (1, 2)
+        for head in (1, 2)
+        for found in [(140, 2) if (layer, head) == chosen else (20, 1)]
+    ]
+    examples = [
+        {"kind": kind, "text": text, "number": 5, "answer": answer, "object": place, "distance": distance}
+        for kind, (text, answer, place, distance) in LOOKUP_TEXTS.items()
+    ]
+    best = dict(zip(("layer", "head"), chosen, strict=True))
+    row = {"model": model, "mixer": "interdomain", "right": 150, "heads": heads, "chosen": best, "examples": examples}
+    blind = {"model": "s4d-facts", "mixer": "s4d", "right": 90, "heads": [], "chosen": None, "examples": []}
+    return {**MADE_BY, "texts": 200, "tokens": 64, "seed": 0, "facts": {}, "rows": [row, blind]}
+
+
 def typed(body: dict) -> Comparison | LengthCurves | RecallScores:
     """The typed study of one of the results above."""
     if "models" in body:
@@ -114,6 +148,6 @@ def typed(body: dict) -> Comparison | LengthCurves | RecallScores:
 
 
 def write(folder: Path) -> None:
-    """All four as files."""
-    for result in (length, ablation, mixers, recall):
+    """All but the costs as files."""
+    for result in (length, ablation, mixers, recall, lookup):
         (folder / f"{result.__name__}.json").write_text(json.dumps(result()), "utf-8")

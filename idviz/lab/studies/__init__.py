@@ -6,7 +6,8 @@
   :class:`~.comparison.Comparison`, variants and how each differs from the first;
 - "length": :class:`~.context.LengthCurves`, loss and perplexity ratio against context length;
 - "recall": :class:`~.recall.RecallScores`, accuracy by variant, split, distance and number of pairs;
-- "cost": :class:`~.cost.Costs`, speed and memory of each model.
+- "cost": :class:`~.cost.Costs`, speed and memory of each model;
+- "lookup": :class:`~.lookup.Lookups`, how often a head weighs the fact that answers most.
 
 ``read_tuning(file)`` gives the :class:`~.tuning.Tuning` in a result of ``idviz tune``, by the file's path.
 
@@ -27,19 +28,21 @@ from idviz.lab.studies.comparison import Answers, Comparison, Variant, summary
 from idviz.lab.studies.context import LEAST_HEADROOM, Curve, LengthCurves
 from idviz.lab.studies.cost import Costs, Decoding, ModelCost
 from idviz.lab.studies.differences import Difference, difference
+from idviz.lab.studies.lookup import Lookups, ModelLookup
 from idviz.lab.studies.makeup import Makeup, differing
 from idviz.lab.studies.origin import Origin
 from idviz.lab.studies.recall import Chances, Recaller, RecallScores
 from idviz.lab.studies.seeds import OverSeeds
 from idviz.lab.studies.tuning import TrialRow, Tuning, read_tuning
 
-StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs
+StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs | Lookups
 
 _KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
     **dict.fromkeys(COMPARISONS, Comparison.from_result),
     "length": LengthCurves.from_result,
     "recall": RecallScores.from_result,
     "cost": Costs.from_result,
+    "lookup": Lookups.from_result,
 }
 
 
@@ -64,8 +67,10 @@ __all__ = [
     "Decoding",
     "Difference",
     "LengthCurves",
+    "Lookups",
     "Makeup",
     "ModelCost",
+    "ModelLookup",
     "Origin",
     "OverSeeds",
     "RecallScores",
