@@ -1,4 +1,4 @@
 """Benchmarks: ratios within one run, beside their goals.
 
-- ``table``: measuring, the table, JSON; ``exact``, ``ui``, ``learned``: the rows, part by part
+- ``table``: measuring, the table, JSON; ``exact``, ``ui``, ``learned``, ``training``: the rows, part by part
 """

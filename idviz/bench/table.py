@@ -27,8 +27,9 @@ PARTS = {  # modules with a generator ``rows()``
     "exact": "idviz.bench.exact",
     "ui": "idviz.bench.ui",
     "learned": "idviz.bench.learned",
+    "training": "idviz.bench.training",
 }
-NEEDS = {"ui": "streamlit", "learned": "torch"}
+NEEDS = {"ui": "streamlit", "learned": "torch", "training": "torch"}
 SIGNS = {"<=": "≤", ">=": "≥"}
 
 
@@ -79,7 +80,7 @@ def machine() -> dict[str, object]:
 
 
 def measure(only: str | None, device: str = "cpu") -> Iterator[Row]:
-    """The rows of all parts, or of one; ``device`` is where the learned half runs.
+    """The rows of all parts, or of one; ``device`` is where the learned half runs and trains.
 
     A part whose package is not installed is left out. Raises ``ValueError`` where it is the one asked for, and for an
     unknown part.
@@ -93,7 +94,7 @@ def measure(only: str | None, device: str = "cpu") -> Iterator[Row]:
             if only == part:
                 raise NotInstalled(sentence(f"--only {part}", NEEDS[part]))
             continue
-        yield from import_module(module).rows(**({"device": device} if part == "learned" else {}))
+        yield from import_module(module).rows(**({"device": device} if part in ("learned", "training") else {}))
 
 
 def run(only: str | None = None, json_path: Path | None = None, device: str = "cpu") -> int:

@@ -98,7 +98,7 @@ def doctor() -> None:
 
 @app.command()
 def bench(
-    only: Annotated[str | None, typer.Option(help="Run one part: exact, ui or learned.")] = None,
+    only: Annotated[str | None, typer.Option(help="Run one part: exact, ui, learned or training.")] = None,
     json: Annotated[
         Path | None, typer.Option(help="Also write the numbers to this file, with how they were measured.")
     ] = None,

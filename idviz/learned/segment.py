@@ -71,8 +71,8 @@ class _Segment(torch.autograd.Function):
         if s is None:
             q, k = at.matrices(q), at.reversed(k)
             us, u = _scan(at, k, kappa, leap, u)
-            inner = at.padded(torch.bmm(q, k))  # P, (H, C, R, 2C)
-            given = _by_lag(inner[..., : at.C], kappa)  # (H, C, R, N)
+            inner = at.masked(torch.bmm(q, k))  # P, (H, C, R + 1, C)
+            given = _by_lag(inner[:, :, : at.R], kappa)  # (H, C, R, N)
             before = torch.bmm(q, us)  # (H·R, C, N): q·u at the chunk's start
             torch.view_as_complex(given.unflatten(-1, (at.M, 2))).addcmul_(at.crossed(before), decay[:, :, None])
         else:
@@ -95,11 +95,11 @@ class _Segment(torch.autograd.Function):
         of_o = at.matrices(of_o)  # (H·R, C, d_v)
         # o = W v + pulled γ
         of_o_rows = of_o.transpose(1, 2)
-        of_outer = at.padded(torch.bmm(of_o, v))
+        of_outer = at.masked(torch.bmm(of_o, v))
         of_pulled = torch.bmm(of_o, gammas)
         of_v, of_gammas = torch.bmm(of_o_rows, outer), torch.bmm(of_o_rows, pulled)
         # W = given weighted, pulled = given asked
-        of_given = _by_lag(of_outer[..., : at.C], weighted)
+        of_given = _by_lag(of_outer[:, :, : at.R], weighted)
         of_weighted = _lag_gradient(of_outer, given)
         crossed = at.crossed(of_pulled)
         of_asked = _summed(crossed, at.crossed(given).transpose(1, 2))
@@ -183,10 +183,13 @@ class _Layout:
         """(H, R·D, N) or (H·R, D, N) real -> (H, B, n, D, M) complex, a view."""
         return torch.view_as_complex(x.view(self.H, self.B, self.n, -1, self.M, 2))
 
-    def padded(self, x: Tensor) -> Tensor:
-        """(H·R, C, C) -> (H, C, R, 2C), the second half of the last axis 0."""
-        out = x.new_zeros(self.H, self.C, self.R, 2 * self.C)
-        out[..., : self.C] = x.view(self.H, self.R, self.C, self.C).transpose(1, 2)
+    def masked(self, x: Tensor) -> Tensor:
+        """(H·R, C, C) -> (H, C, R + 1, C), 0 for tokens still to come, and 0 in the last row (see `_lag_gradient`)."""
+        out = x.new_empty(self.H, self.C, self.R + 1, self.C)
+        out[:, :, self.R] = 0
+        past = x.new_ones(self.C, self.C).tril().flip(1)  # [t, i']: whether token C−1−i' is not after t
+        rows = x.view(self.H, self.R, self.C, self.C).transpose(1, 2)
+        torch.mul(rows, past[:, None], out=out[:, :, : self.R])
         return out
 
     def rows_first(self, x: Tensor) -> Tensor:
@@ -234,10 +237,13 @@ def _by_lag(x: Tensor, table: Tensor, *, transposed: bool = False) -> Tensor:
 
 
 def _lag_gradient(inner: Tensor, of: Tensor) -> Tensor:
-    """Σ_{t, r} inner[t, r, t−τ] of[t, r], (H, C, N), a table's gradient: inner (H, C, R, 2C), of (H, C, R, N)."""
+    """Σ_{t, r} inner[t, r, t−τ] of[t, r], (H, C, N), a table's gradient: inner (H, C, R+1, C) masked, of (H, C, R, N).
+
+    Token t−τ stands at i' = C−1−t+τ. For τ > t that is beyond its row, where the next one begins, with a 0.
+    """
     H, C, R, N = of.shape
-    room = inner.shape[3]
-    lags = inner.as_strided((H, C, R, C), (C * R * room, R * room - 1, room, 1), C - 1)
+    row = (R + 1) * C
+    lags = inner.as_strided((H, C, R, C), (C * row, row - 1, C, 1), C - 1)
     return torch.bmm(lags.reshape(H, C * R, C).transpose(1, 2), of.reshape(H, C * R, N))
 
 

@@ -28,7 +28,7 @@ def test_version_and_help():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["bench", "--only", "speed"], "--only must be one of exact, ui, learned, not 'speed'"),
+        (["bench", "--only", "speed"], "--only must be one of exact, ui, learned, training, not 'speed'"),
         (["bench", "--json", "no/such/folder/x.json"], "must name a file in a folder that exists"),
         (["bench", "--json", "."], "must name a file in a folder that exists, not '.'"),
         (["bench", "--only", "learned", "--device", "tpu"], "device must be auto, cpu or cuda, not 'tpu'"),
