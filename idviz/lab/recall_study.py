@@ -45,6 +45,7 @@ from idviz.learned.presets import check_options
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
 LOOKS = 8  # points of a run's history
 LOOKED_AT = 64  # sequences of each point
+TOLD = ("split", "pairs", "distance", "accuracy")  # of an answer; what guessing gives follows from the task
 
 
 @settings()
@@ -268,13 +269,14 @@ def step_sizes(model: Decoder) -> list[list[float]] | None:
 
 
 def collect(study: RecallStudy, folder: str | Path) -> dict:
-    """All runs as one table, for JSON. Raises ``ValueError`` where one is missing."""
+    """All runs as one table, for JSON, of each answer what a reader needs. ``ValueError`` where a run is missing."""
     rows = []
     for variant, seed in study.runs():
         file = Path(folder) / f"{variant}-{seed}.json"
         if not file.exists():
             raise ValueError(f"run {str(file)!r} is missing; run the study first")
-        rows.append(_kept(file, study, variant))
+        row = _kept(file, study, variant)
+        rows.append({**row, "answers": [{key: answer[key] for key in TOLD} for answer in row["answers"]]})
     return {"study": study.name, "title": study.title, "task": _task(study), "rows": rows}
 
 

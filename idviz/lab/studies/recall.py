@@ -81,31 +81,30 @@ class Recaller:
 
     @property
     def expected_lag(self) -> float | None:
-        """Tokens back to which E15 expects answers, by the range of Δ: see :func:`expected_lag`."""
-        if self.modes is None or self.step_range is None:
+        """Tokens back to which E15 expects answers by the heads' Δ at the start: see :func:`expected_lag`."""
+        if self.modes is None or self.step_range is None or self.heads is None:
             return None
-        return expected_lag(self.modes, *self.step_range)
+        return expected_lag(self.modes, np.geomspace(*self.step_range, self.heads))
 
     @property
     def expected_lag_trained(self) -> float | None:
-        """The same by the heads' Δ after training, median over seeds."""
+        """The same by the Δ of all layers' heads after training, median over seeds."""
         if self.modes is None or self.step_sizes is None:
             return None
-        every = self.step_sizes.reshape(len(self.step_sizes), -1)
-        clear = [steps[1 / (self.modes * steps) <= APART] for steps in every]
-        return float(np.median([1 / steps.min() if steps.size else 0.0 for steps in clear]))
+        return float(np.median([expected_lag(self.modes, steps) for steps in self.step_sizes]))
 
 
 APART = 2  # tokens from a value to the next one
 
 
-def expected_lag(modes: int, slowest: float, fastest: float) -> float:
-    """Tokens that the best head of a range of Δ looks back while it tells neighbouring pairs apart (E15).
+def expected_lag(modes: int, step_sizes: np.ndarray) -> float:
+    """Tokens that the best of some heads looks back while it tells neighbouring pairs apart (E15).
 
-    It must resolve two tokens, 1/(MΔ) ≤ 2; of the Δ that do, the smallest remembers longest: min(1/Δ_slowest, 2M). 0
-    where even the fastest head blurs two pairs into one.
+    Of the heads of step size Δ that resolve two tokens, 1/(MΔ) ≤ 2, the slowest remembers longest, 1/Δ tokens: never
+    more than 2M. 0 where every head blurs two pairs into one.
     """
-    return 0.0 if 1 / (modes * fastest) > APART else min(1 / slowest, APART * modes)
+    clear = step_sizes[1 / (modes * step_sizes) <= APART]
+    return float(1 / clear.min()) if clear.size else 0.0
 
 
 def lag(pairs: float, distance: float) -> float:
@@ -210,10 +209,9 @@ class RecallScores:
 
     def chances(self, split: str, distance: int) -> Chances:
         """Accuracy of guessing at every number of pairs asked there."""
-        asked = {a["pairs"]: a for row in self.rows for a in _answers(row, split, distance)}
-        pairs = sorted(asked)
-        levels = (frozen([asked[n][key] for n in pairs]) for key in ("chance", "chance_among_seen"))
-        return Chances(frozen(pairs, int), *levels)
+        asked = {a["pairs"] for row in self.rows for a in _answers(row, split, distance)}
+        pairs = frozen(sorted(asked), int)
+        return Chances(pairs, frozen([1 / self.values] * len(pairs)), frozen(1 / pairs))
 
     def comparisons(self) -> dict[str, tuple[str, ...]]:
         """Names of the variants that differ in one thing, read from the settings, never from the names.
