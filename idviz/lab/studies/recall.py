@@ -216,7 +216,8 @@ class RecallScores:
     def comparisons(self) -> dict[str, tuple[str, ...]]:
         """Names of the variants that differ in one thing, read from the settings, never from the names.
 
-        "mixers": the first variant of each mixer, and those that differ from it in what is switched on or off;
+        "mixers": the first variant of each mixer, and those that differ from it in what is switched on or off and in
+        the learning rate;
         "orders" and "steps": Interdomain's by M and by range of Δ (missing without an Interdomain variant); "sizes":
         each mixer's by the size of its state, by M or by the number of heads; and "all".
         """
@@ -229,7 +230,10 @@ class RecallScores:
             """Variants that are the first of their mixer, but for something."""
             return [name for name, row in every.items() if but(row) == but(firsts[row["settings"]["mixer"]])]
 
-        found = {"mixers": tuple(alike(lambda row: _without(row, *_switches(row))))}
+        def unswitched(row: Mapping) -> dict:  # a learning rate is chosen for each mixer, by the same trials
+            return {**_without(row, *_switches(row)), "learning_rate": None}
+
+        found = {"mixers": tuple(alike(unswitched))}
         if "interdomain" in firsts:
             ours = [name for name, row in every.items() if row["settings"]["mixer"] == "interdomain"]
             orders = [name for name in alike(lambda row: _without(row, "modes")) if name in ours]

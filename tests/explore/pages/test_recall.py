@@ -185,7 +185,7 @@ def test_switches_are_named_and_belong_to_the_mixers():
     body = measured_results.recall()
     for row in [*body["rows"]]:
         if row["variant"] == "softmax":
-            settings = {**row["settings"], "mixer_options": {"convolution": True}}
+            settings = {**row["settings"], "mixer_options": {"convolution": True}, "learning_rate": 4e-3}
             body["rows"].append({**row, "variant": "with", "settings": settings})
     result = make({"recall": typed(body)}).result()
     assert [result.label(each) for each in result.shown] == [
