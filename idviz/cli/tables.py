@@ -205,9 +205,9 @@ def recall(result: dict) -> None:
     trained = ", ".join(map(str, scores.trained_pairs))
     held_out = "combinations of keys and values" if scores.holds_out == "combinations" else "bindings"
     say(f"Mean over seeds, on {held_out} that no training sequence had; trained on {trained} pairs.")
-    for name in ("orders", "steps"):
-        result = compute_recall(scores)(compare=name, split="held-out", distance=near, pairs=scores.pairs[-1])
-        if walls := wall_words(result):
+    for name in [name for name in ("orders", "steps") if name in scores.comparisons()]:
+        shown = compute_recall(scores)(compare=name, split="held-out", distance=near, pairs=scores.pairs[-1])
+        if walls := wall_words(shown):
             say(f"{walls}.")
     say(size_words(scores))
     say(settled_words(scores))

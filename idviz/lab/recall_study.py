@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import torch
@@ -265,7 +265,7 @@ def step_sizes(model: Decoder) -> list[list[float]] | None:
     mixers = [block.mixer for block in model.blocks]
     if not all(isinstance(mixer, InterdomainMixer) for mixer in mixers):
         return None
-    return [mixer.core.delta.detach().cpu().double().tolist() for mixer in mixers]  # type: ignore[union-attr]
+    return [cast(InterdomainMixer, mixer).core.delta.detach().cpu().double().tolist() for mixer in mixers]
 
 
 def collect(study: RecallStudy, folder: str | Path) -> dict:
