@@ -191,6 +191,20 @@ def wall_words(result: RecallResult) -> str | None:
     return f"The wall by E15, in pairs: {'; '.join(told)}" if 0 < len(told) <= 4 else None
 
 
+def guessing_words(result: RecallResult) -> str | None:
+    """The shown variants that know a text's values but not whose they are: 1/n at every number of pairs of training."""
+    those = [each for each in result.shown if _guesses(each, result.trained)]
+    if not those:
+        return None
+    named = listed([result.label(each) for each in those]) if len(those) < 4 else f"{len(those)} variants"
+    return f"As guessing among the values seen, at every number of pairs of training: {named}"
+
+
+def _guesses(recaller: Recaller, trained: Sequence[int]) -> bool:
+    there = np.isin(recaller.pairs, trained)
+    return bool(there.any()) and bool((np.abs(recaller.mean - 1 / recaller.pairs)[there] < SETTLED).all())
+
+
 def settled_words(scores: RecallScores) -> str:
     """Which variants were still learning in the last quarter of training, by their names in the file."""
     every = scores.recallers("all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import torch
 from idviz.lab import recall_study
 from idviz.lab.recall import RecallTask, recall_accuracy
 from idviz.lab.recall_study import RecallTraining, learn
+from idviz.lab.studies import RecallScores
 from idviz.lab.training import NotFinite
+from idviz.learned.presets import meta
+from tests.helpers.measured_results import MADE_BY
 from tests.lab.small import RECALL
 
 TINY = RecallTraining(dim=32, heads=2, depth=2, feedforward=32, batch=32, steps=150, warmup=10, learning_rate=1e-2)
@@ -173,3 +177,25 @@ def test_a_study_without_variants(tmp_path):
     (tmp_path / "none.toml").write_text("seeds = [0]\n")
     with pytest.raises(ValueError, match="variants is missing; it must be at least one table"):
         recall_study.load_recall_study(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("name", ["recall", "quick-recall"])
+def test_the_bundled_studies_sweep_each_thing_in_as_many_variants(name):
+    study = recall_study.load_recall_study(name)
+    rows = []
+    for variant, settings in study.variants.items():
+        state = meta(settings.decoder(study.task)).state_per_layer(96)
+        kept = {"variant": variant, "seed": 0, "settings": asdict(settings), "parameters": 1, "state_per_layer": state}
+        rows.append(kept | {"answers": [{"split": "held-out", "distance": 0, "pairs": 2, "accuracy": 1.0}]})
+    task = {"keys": 32, "values": 32, "pairs": [2], "distance": [0]}
+    scores = RecallScores.from_result({"task": task, "rows": rows} | MADE_BY)
+    compared = scores.comparisons()
+    assert [scores.recaller(name, "held-out", 0).state for name in compared["orders"]] == [1024, 2048, 4096, 8192]
+    assert len(compared["steps"]) == 4 and len(compared["mixers"]) == 6
+    linear = [name for name in compared["sizes"] if study.variants[name].mixer == "linear"]
+    assert [scores.recaller(name, "held-out", 0).state for name in linear] == [512, 1024, 2048, 4096]
+    ours, s4d = (scores.recaller(name, "held-out", 0) for name in ("interdomain", "s4d"))
+    assert ours.state == s4d.state
+    # Δ: one range whose heads blur, and three whose memory ends where the study asks
+    expected = [round(scores.recaller(name, "held-out", 0).expected_lag) for name in compared["steps"]]
+    assert expected == [0, 50, 15, 5]

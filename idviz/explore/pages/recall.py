@@ -14,7 +14,17 @@ from idviz.figures.recall import draw
 from idviz.figures.style import INTERDOMAIN
 from idviz.lab.studies import RecallScores
 from idviz.numbers import paper
-from idviz.numbers.recall import AGAINST, COMPARISONS, LEAST, RecallResult, compute, reach_words, size_words, wall_words
+from idviz.numbers.recall import (
+    AGAINST,
+    COMPARISONS,
+    LEAST,
+    RecallResult,
+    compute,
+    guessing_words,
+    reach_words,
+    size_words,
+    wall_words,
+)
 from idviz.words import count, listed, number, over_seeds, share
 
 SPLITS = (("held-out", "held out of training"), ("train", "as in training"))
@@ -37,7 +47,7 @@ def describe(result: RecallResult) -> str:
             f"and guessing among the values seen {share(among_seen)}"
         )
     walls = wall_words(result) if result.compare in ("orders", "steps") else None
-    return ". ".join(part for part in (sentence, _others(result), walls) if part) + "."
+    return ". ".join(part for part in (sentence, _others(result), guessing_words(result), walls) if part) + "."
 
 
 def _where(result: RecallResult) -> str:

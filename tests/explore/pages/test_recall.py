@@ -66,6 +66,21 @@ def test_where_it_breaks_is_said_from_the_numbers(view):
     assert text.startswith("With held-out texts, no fillers, M = 16") and "M = 4 at no number of pairs" in text
 
 
+def test_a_variant_that_does_as_guessing_is_said_to():
+    body = measured_results.recall()
+    for row in body["rows"]:
+        if row["variant"] == "s4d":
+            for answer in row["answers"]:
+                answer["accuracy"] = 1 / answer["pairs"] + (0.03 if row["seed"] else -0.03)
+    view = make({"recall": typed(body)})
+    assert view.describe(view.result()).endswith("at every number of pairs of training: S4D.")
+    for row in body["rows"]:
+        if row["variant"] == "s4d":
+            row["answers"] = [answer | {"accuracy": 0.5} for answer in row["answers"]]
+    view = make({"recall": typed(body)})
+    assert "As guessing" not in view.describe(view.result())
+
+
 def test_a_smaller_number_that_fails_is_named():
     slow = typed(measured_results.recall()).recaller("slow", "held-out", 0)
     assert label(slow, "steps") == "Δ 0.001–0.1" and reach_words(slow) == "up to 8 pairs, though not at 4"
