@@ -11,7 +11,7 @@ from idviz.figures.style import Look
 from idviz.lab.studies.recall import expected_lag
 from idviz.numbers import measured
 from idviz.numbers.measured import Message
-from idviz.numbers.recall import label, reach_words, size_words
+from idviz.numbers.recall import label, reach_words, settled_words, size_words
 from tests.figures.drawn import check_inside
 from tests.helpers import measured_results
 from tests.helpers.measured_results import typed
@@ -177,6 +177,8 @@ def test_a_variant_that_still_learns_is_named():
     view = make({"recall": typed(body)})
     (told,) = [warning for warning in view.result().warnings if "Still learning" in warning]
     assert "at 8 pairs: softmax (+70 points)." in told and "S4D" not in told
+    assert settled_words(typed(body)).startswith("Still learning at 8 pairs in the last quarter of training: softmax (")
+    assert "does not say whether" in settled_words(typed(measured_results.recall()))
 
 
 def test_size_is_not_said_to_settle_what_it_does_not():
