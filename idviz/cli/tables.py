@@ -17,6 +17,8 @@ from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, Recall
 from idviz.lab.studies.lookup import HeadLookup, Landed, Lookups
 from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.tuning import Tuning, phrase
+from idviz.numbers.recall import compute as compute_recall
+from idviz.numbers.recall import settled_words, size_words, wall_words
 from idviz.words import count, file_size, listed, share
 
 if TYPE_CHECKING:
@@ -201,7 +203,14 @@ def recall(result: dict) -> None:
     headings = ("variant", "seeds", *(count(n, "pair") for n in scores.pairs))
     table(f"{scores.title}: right answers, {near} fillers before the first question", headings, rows)
     trained = ", ".join(map(str, scores.trained_pairs))
-    say(f"Mean over seeds, on bindings that no training sequence had; trained on {trained} pairs.")
+    held_out = "combinations of keys and values" if scores.holds_out == "combinations" else "bindings"
+    say(f"Mean over seeds, on {held_out} that no training sequence had; trained on {trained} pairs.")
+    for name in [name for name in ("orders", "steps") if name in scores.comparisons()]:
+        shown = compute_recall(scores)(compare=name, split="held-out", distance=near, pairs=scores.pairs[-1])
+        if walls := wall_words(shown):
+            say(f"{walls}.")
+    say(size_words(scores))
+    say(settled_words(scores))
 
 
 def cost(result: dict) -> None:

@@ -91,8 +91,11 @@ def recall_table(recall: RecallScores) -> list[str]:
         right = [with_spread(in_percent(recaller.at(n)), 1) for n in pairs]
         rows.append([capital(recaller_label(recaller)), f"{recaller.state:,}", *right, reach_words(recaller)])
     seeds = [len(recaller.seeds) for recaller in recallers]
+    held_out = "Recall of bindings never seen in training"
+    if recall.holds_out == "combinations":
+        held_out = "Recall from combinations of keys and values never seen in training"
     caption = (
-        f"Recall of bindings never seen in training: {recall.depth} layers of width {recall.width}, "
+        f"{held_out}: {recall.depth} layers of width {recall.width}, "
         f"{recall.steps:,} steps on {listed([str(n) for n in recall.trained_pairs])} pairs of {recall.keys} keys and "
         f"{recall.values} values, {span(min(seeds), max(seeds))} seeds, {recall.trained_distances[0]} fillers between; "
         f"guessing gives {number(100 / recall.values)} %, guessing among the values seen 100 % over the number of "

@@ -22,6 +22,7 @@ from idviz.learned.checks import as_tokens, whole_number
 
 NO_LABEL = -100
 SPLITS = ("train", "held-out")
+ROUNDS = 500  # of drawing, before a split counts as empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,13 @@ class RecallTask:
         label    ·  ·  ·  ·  ·  ·  ·  · v₂  · v₁  · v₃  ·       ·: no label (−100)
 
     Keys are the tokens from 0, values the next ones, fillers the last. Within a sequence no key and no value comes
-    twice. A binding (key, value) belongs to one split for good, whatever ``pairs`` and ``distance`` are.
+    twice. Which key has which value is drawn afresh for every sequence, all n! ways being equally likely.
+
+    **What is held out** is not a binding but a *combination*: which set of n keys comes with which set of n values. A
+    keyed hash of the two sets puts each combination, with all its n! ways to bind, into one split. So every binding
+    occurs in both splits about equally often (for n = 1 a combination is a binding, and occurs in one), and whoever
+    knows a sequence's values, the hash and all of the training, but not which value stood beside which key, is right
+    with probability 1/n exactly, in both splits.
 
     Attributes
     ----------
@@ -60,14 +67,14 @@ class RecallTask:
     keys, values, fillers : int
         Number of tokens of each kind.
     held_out : float
-        Share of each key's values that are never bound to it in training.
+        Share of the combinations that training never has.
     split_seed : int
-        Seed of the choice of these values.
+        Key of the hash.
 
     Raises
     ------
     ValueError
-        A number out of range; more pairs than keys, or than either split has values for a key.
+        A number out of range; more pairs than keys or values; as many as both, which makes a single combination.
     """
 
     pairs: Count = 4
@@ -79,15 +86,11 @@ class RecallTask:
     split_seed: NotNegative = 0
 
     def __post_init__(self):
-        kept = self.values - self.held
-        for name, room in (("keys", self.keys), ("held-out values a key", self.held), ("training values a key", kept)):
+        for name, room in (("keys", self.keys), ("values", self.values)):
             if self.pairs > room:
                 raise ValueError(f"pairs must be at most {room}, the number of {name}, not {self.pairs}")
-
-    @property
-    def held(self) -> int:
-        """Number of values held out for each key."""
-        return round(self.values * self.held_out)
+        if self.pairs == self.keys == self.values:
+            raise ValueError(f"pairs must be less than keys or values, else nothing is held out, not {self.pairs}")
 
     @property
     def vocabulary(self) -> int:
@@ -108,23 +111,34 @@ class RecallTask:
         """Accuracy of guessing among the sequence's own values: they are remembered, but not whose they are."""
         return 1 / self.pairs
 
-    def bindings(self, split: str) -> np.ndarray:
-        """(keys, values) bool: the bindings of a split; each binding belongs to exactly one of the two splits."""
+    def held(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Whether sequences of keys and values (..., n), numbered from 0, are held out: (...), whatever their order."""
+        codes = np.random.default_rng(self.split_seed).integers(2**64, size=self.keys + self.values, dtype=np.uint64)
+        code = codes[keys].sum(-1) + codes[self.keys + values].sum(-1)  # modulo 2⁶⁴: the order does not count
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64's last steps
+            code = (code ^ (code >> np.uint64(shift))) * np.uint64(factor)
+        return (code ^ (code >> np.uint64(31))) / 2**64 < self.held_out
+
+    def _bound(self, sequences: int, generator: np.random.Generator, split: str) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values (``sequences``, n) of a split, numbered from 0: drawn evenly, those of the other left out."""
         if split not in SPLITS:
             raise ValueError(f"split must be {' or '.join(map(repr, SPLITS))}, not {split!r}")
-        order = np.random.default_rng(self.split_seed).random((self.keys, self.values)).argsort(1)
-        return (order < self.held) == (split == "held-out")
+        found, missing = [np.empty((2, 0, self.pairs), int)], sequences
+        for _ in range(ROUNDS):
+            kinds = (self.keys, self.values)
+            drawn = np.stack([generator.random((2 * sequences, n)).argsort(1)[:, : self.pairs] for n in kinds])
+            found.append(drawn[:, self.held(*drawn) == (split == "held-out")][:, :missing])
+            missing -= found[-1].shape[1]
+            if not missing:
+                keys, values = np.concatenate(found, 1)
+                return keys, values
+        raise ValueError(f"{split} sequences are too rare: {self.pairs} pairs, held_out = {self.held_out}")
 
     def draw(self, sequences: int, generator: np.random.Generator, split: str = "train") -> Questions:
-        """Fresh sequences of a split, (``sequences``, ``length``)."""
+        """Fresh sequences of a split, (``sequences``, ``length``). Raises ``ValueError`` where the split has none."""
         B, n = whole_number("sequences", sequences), self.pairs
         generator = _generator(generator)
-        allowed, rows = self.bindings(split), np.arange(B)
-        keys = generator.random((B, self.keys)).argsort(1)[:, :n]
-        values, free = np.empty((B, n), int), np.ones((B, self.values), bool)
-        for i in range(n):  # never stuck: each key has at least n values to choose from
-            values[:, i] = np.where(allowed[keys[:, i]] & free, generator.random(free.shape), -1).argmax(1)
-            free[rows, values[:, i]] = False
+        keys, values = self._bound(B, generator, split)
         values += self.keys
         tokens = generator.integers(self.keys + self.values, self.vocabulary, (B, self.length))
         labels = np.full(tokens.shape, NO_LABEL)

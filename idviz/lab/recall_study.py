@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from pydantic import Strict
 
 from idviz.lab.files import reading, write_text
 from idviz.lab.optimiser import Schedule, make_optimiser
-from idviz.lab.recall import RecallTask, recall_loss, recall_table
+from idviz.lab.recall import RecallTask, recall_accuracy, recall_loss, recall_table
 from idviz.lab.runs import commit
 from idviz.lab.study import part_of, recipe
 from idviz.lab.training import NotFinite
@@ -39,10 +39,13 @@ from idviz.lab.validation import (
     read_toml,
     settings,
 )
-from idviz.learned import MIXERS, Decoder, DecoderConfig, build
+from idviz.learned import MIXERS, Decoder, DecoderConfig, InterdomainMixer, build
 from idviz.learned.presets import check_options
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss in nats a label
+LOOKS = 8  # points of a run's history
+LOOKED_AT = 64  # sequences of each point
+TOLD = ("split", "pairs", "distance", "accuracy")  # of an answer; what guessing gives follows from the task
 
 
 @settings()
@@ -83,12 +86,14 @@ def learn(
     seed: int = 0,
     device="cpu",
     progress: Progress | None = None,
+    look: Callable[[int, float, Decoder], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Decoder:
     """Train a decoder on fresh sequences, each batch of one of the tasks; a seed gives the same decoder again.
 
-    ``progress`` is called with the steps done and in all, and the loss in nats a label. Where ``stop``, called after
-    every step, gives True, training ends.
+    ``progress`` is called with the steps done and in all, and the loss in nats a label; ``look`` at the end of every
+    ``1/LOOKS`` of training, with the steps done, the mean loss since the last time, and the decoder. Where ``stop``,
+    called after every step, gives True, training ends.
 
     Raises ``ValueError`` for tasks that differ in their vocabulary, ``NotFinite`` where the loss is NaN or infinite.
     """
@@ -98,6 +103,7 @@ def learn(
     optimizer = make_optimiser(model, settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = Schedule(optimizer, settings)
     model.train()
+    losses: list[float] = []
     for step in range(settings.steps):
         schedule.apply(optimizer, step)
         generator = np.random.default_rng([seed, step])
@@ -111,6 +117,10 @@ def learn(
         optimizer.zero_grad()
         if progress is not None:
             progress(step + 1, settings.steps, loss.item())
+        losses.append(loss.item())
+        if look is not None and LOOKS * (step + 1) // settings.steps > LOOKS * step // settings.steps:
+            look(step + 1, float(np.mean(losses)), model)
+            losses.clear()
         if stop():
             break
     return model.eval()
@@ -213,8 +223,9 @@ def run(
         if file.exists():
             _kept(file, study, variant)
             continue
-        began = time.perf_counter()
-        model = learn(settings, study.tasks(), seed=seed, device=device, progress=progress(f"{variant}, seed {seed}"))
+        history, began = _History(study, seed), time.perf_counter()
+        bar = progress(f"{variant}, seed {seed}")
+        model = learn(settings, study.tasks(), seed=seed, device=device, progress=bar, look=history.add)
         seconds = time.perf_counter() - began
         options = {"distances": study.asked.distance, "sequences": study.asked.sequences, "seed": seed}
         table = recall_table(model, study.task, pairs=study.asked.pairs, **options)
@@ -228,24 +239,50 @@ def run(
             "seconds": round(seconds, 1),
             "commit": commit(),
             "device": str(model.device),
+            "history": history.rows,
+            "step_sizes": step_sizes(model),
             "answers": [accuracy.to_dict() for accuracy in table],
         }
         write_text(file, json.dumps(row, indent=1) + "\n")
 
 
+class _History:
+    """Where a run stood at each look: mean loss since the last one, held-out accuracy at the most pairs of training."""
+
+    def __init__(self, study: RecallStudy, seed: int):
+        tasks = study.tasks()
+        self.task = max(tasks, key=lambda task: (task.pairs, -task.distance))
+        self.seed, self.rows = seed, list[dict]()
+
+    def add(self, step: int, loss: float, model: Decoder) -> None:
+        accuracy = recall_accuracy(model, self.task, sequences=LOOKED_AT, seed=self.seed).accuracy
+        asked = {"pairs": self.task.pairs, "distance": self.task.distance, "accuracy": accuracy}
+        self.rows.append({"step": step, "loss": loss} | asked)
+
+
+def step_sizes(model: Decoder) -> list[list[float]] | None:
+    """Interdomain's Δ (E15) as trained, a list of the heads' for each layer; None for other mixers."""
+    mixers = [block.mixer for block in model.blocks]
+    if not all(isinstance(mixer, InterdomainMixer) for mixer in mixers):
+        return None
+    return [cast(InterdomainMixer, mixer).core.delta.detach().cpu().double().tolist() for mixer in mixers]
+
+
 def collect(study: RecallStudy, folder: str | Path) -> dict:
-    """All runs as one table, for JSON. Raises ``ValueError`` where one is missing."""
+    """All runs as one table, for JSON, of each answer what a reader needs. ``ValueError`` where a run is missing."""
     rows = []
     for variant, seed in study.runs():
         file = Path(folder) / f"{variant}-{seed}.json"
         if not file.exists():
             raise ValueError(f"run {str(file)!r} is missing; run the study first")
-        rows.append(_kept(file, study, variant))
+        row = _kept(file, study, variant)
+        rows.append({**row, "answers": [{key: answer[key] for key in TOLD} for answer in row["answers"]]})
     return {"study": study.name, "title": study.title, "task": _task(study), "rows": rows}
 
 
 def _task(study: RecallStudy) -> dict:
-    return asdict(study.task) | {"pairs": [*study.trained.pairs], "distance": [*study.trained.distance]}
+    lists = {"pairs": [*study.trained.pairs], "distance": [*study.trained.distance]}
+    return asdict(study.task) | lists | {"holds_out": "combinations"}
 
 
 def _settings(study: RecallStudy, variant: str) -> dict:

@@ -75,6 +75,19 @@ def test_claims_that_hold(folder):
     assert CANT_TELL in recall and "points more (95 %, unpaired (Welch))" in recall  # two seeds that differ
 
 
+def test_of_two_softmaxes_the_claim_is_about_the_one_that_recalls_more(folder):
+    recall = measured_results.recall()
+    recall["task"]["holds_out"] = "combinations"
+    for row in [*recall["rows"]]:
+        if row["variant"] == "softmax":
+            settings = {**row["settings"], "mixer_options": {"convolution": True}}
+            recall["rows"].append({**row, "variant": "with", "settings": settings})
+            row["answers"] = [answer | {"accuracy": 1 / answer["pairs"]} for answer in row["answers"]]
+    change(folder, "recall", recall)
+    assert "softmax, short convolution 99.5" in claims(folder)[-1]
+    assert "combinations of keys and values never seen" in results_table.block(folder)
+
+
 def test_recall_is_judged_by_its_interval(folder):
     recall = measured_results.recall()
     for row in recall["rows"]:

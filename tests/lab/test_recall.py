@@ -1,9 +1,10 @@
-"""Recall: questions that a dictionary answers, bindings never shared between the splits, chance beside every figure."""
+"""Recall: questions that a dictionary answers, splits that no guess can use, chance beside every figure."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from idviz.lab.recall import (
     NO_LABEL,
+    SPLITS,
     Accuracy,
     NeedleTask,
     RecallTask,
@@ -25,6 +27,7 @@ from idviz.learned import MIXERS, DecoderConfig, build
 
 torch.set_num_threads(1)
 TASK = RecallTask(pairs=4, distance=3, keys=16, values=24, fillers=5, held_out=0.25)
+SMALL = RecallTask(pairs=3, keys=9, values=10, held_out=0.25)
 HAY = list(b"It was the best of times, it was the worst of times. " * 20)
 
 
@@ -77,18 +80,89 @@ def test_a_sequence_is_what_the_task_says(split):
     assert len(orders) > 10  # the queries do not follow the order of the pairs
 
 
-def test_the_splits_share_no_binding_and_leave_none_out():
-    train, held = TASK.bindings("train"), TASK.bindings("held-out")
-    assert (train ^ held).all() and (held.sum(1) == 6).all()
-    for split, allowed in (("train", train), ("held-out", held)):
-        keys, values = bound(TASK, TASK.draw(500, rng(), split).tokens)
-        assert allowed[keys, values].all()
-        seen = np.zeros_like(allowed)
-        seen[keys, values] = True
-        assert seen.sum() > 0.95 * allowed.sum()
-    # whatever the length, the bindings stay where they are; another seed moves them
-    assert (replace(TASK, pairs=6, distance=40).bindings("train") == train).all()
-    assert (replace(TASK, split_seed=1).bindings("train") != train).any()
+# -- what is held out --------------------------------------------------------------------------------------------------
+def sets(of, n):
+    """Every set of n of the first numbers: (sets, n)"""
+    return np.array([*combinations(range(of), n)])
+
+
+def all_combinations(task):
+    """Every set of keys with every set of values: (K, V, n) each, and whether each combination is held out, (K, V)."""
+    keys, values = np.broadcast_arrays(sets(task.keys, task.pairs)[:, None], sets(task.values, task.pairs)[None])
+    return keys, values, task.held(keys, values)
+
+
+def test_a_combination_of_keys_and_values_lies_in_one_split_whichever_key_has_which_value():
+    keys, values, held = all_combinations(SMALL)
+    turned = np.random.default_rng(0).permuted(keys, axis=-1)
+    np.testing.assert_array_equal(SMALL.held(turned, values[..., ::-1]), held)
+    # a share of held_out, to five standard deviations of as many coins
+    assert abs(held.mean() - SMALL.held_out) < 5 * (0.25 * 0.75 / held.size) ** 0.5
+    # whatever the distance; another seed moves them
+    np.testing.assert_array_equal(replace(SMALL, distance=40).held(keys, values), held)
+    assert (replace(SMALL, split_seed=1).held(keys, values) != held).any()
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3, 6])
+def test_the_splits_share_no_sequence_and_leave_none_out(pairs):
+    task, found = RecallTask(pairs, keys=6, values=7, held_out=0.25), {}
+    for split in SPLITS:
+        keys, values = bound(task, task.draw(4000, rng(), split).tokens)
+        assert (task.held(keys, values) == (split == "held-out")).all()
+        found[split] = {(frozenset(k), frozenset(v)) for k, v in zip(keys.tolist(), values.tolist(), strict=True)}
+    held = all_combinations(task)[2]
+    assert not found["train"] & found["held-out"]
+    assert len(found["train"]) > 0.95 * (~held).sum() and len(found["held-out"]) > 0.95 * held.sum()
+
+
+@pytest.mark.parametrize(("pairs", "tokens"), [(2, 32), (3, 12)])
+def test_every_binding_is_in_both_splits_as_often_as_any_other(pairs, tokens):
+    task = RecallTask(pairs, keys=tokens, values=tokens, held_out=0.5)
+    held = all_combinations(task)[2]
+    has = (sets(tokens, pairs)[..., None] == np.arange(tokens)).any(1)  # (sets, tokens)
+    together = has.sum(0)[0] ** 2  # combinations that have a key and a value: 961, 3025
+    for chosen in (held, ~held):
+        # of these, a share 1/n of the sequences binds the one to the other: the same for all
+        often = has.T.astype(int) @ chosen @ has
+        assert (often > 0).all()
+        assert np.abs(often - together / 2).max() < 5 * (0.25 * together) ** 0.5  # as even as that many coins
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_all_ways_to_bind_are_equally_likely_so_that_values_without_keys_are_right_once_in_n(split):
+    keys, values = bound(TASK, TASK.draw(1, rng(), split).tokens)
+    ways = np.array([*permutations(values[0])])  # (24, 4): every one belongs to the split
+    assert (TASK.held(np.broadcast_to(keys, ways.shape), ways) == (split == "held-out")).all()
+    for reader in range(20):  # knows both sets, and names one value for each key by a rule of its own
+        names = rng(reader).choice(values[0], 4)
+        assert (ways == names).sum() == ways.size * TASK.chance_among_seen
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_reader_with_the_values_but_not_whose_is_right_exactly_once_in_n(pairs, split):
+    task = RecallTask(pairs, 5, keys=24, values=32)
+
+    def a_value_of_the_sequence(tokens):
+        return tokens[:, 1 : 2 * pairs : 2].amin(1, keepdim=True).expand_as(tokens)
+
+    found = recall_accuracy(Answers(a_value_of_the_sequence, task.vocabulary), task, split=split, sequences=50)
+    assert (found.correct, found.asked) == (50, 50 * pairs) and found.accuracy == found.chance_among_seen
+
+
+@pytest.mark.parametrize("pairs", [2, 4])
+def test_a_table_of_what_training_bound_is_no_help_and_no_harm(pairs):
+    task = RecallTask(pairs, keys=8, values=8, held_out=0.5)
+    often = np.zeros((8, 8), int)
+    np.add.at(often, bound(task, task.draw(20_000, rng(1)).tokens), 1)
+
+    def by_table(tokens):  # of the values seen, the one most often bound to this key
+        seen = tokens[:, 1 : 2 * pairs : 2].numpy() - 8
+        scores = np.take_along_axis(often[tokens.clamp(max=7).numpy()], seen[:, None], 2)
+        return torch.from_numpy(np.take_along_axis(seen, scores.argmax(2), 1)) + 8
+
+    found = recall_accuracy(Answers(by_table, task.vocabulary), task, sequences=4000)
+    assert abs(found.accuracy - 1 / pairs) < 5 * (0.25 / 4000) ** 0.5
 
 
 def test_the_same_for_a_seed_whatever_happens_outside():
@@ -201,8 +275,9 @@ def test_wilsons_interval():
     [
         (lambda: RecallTask(pairs=0), "pairs must be a whole number of at least 1, not 0"),
         (lambda: RecallTask(pairs=9, keys=8), "pairs must be at most 8, the number of keys, not 9"),
-        (lambda: RecallTask(pairs=7, values=24), "at most 6, the number of held-out values a key, not 7"),
-        (lambda: RecallTask(pairs=7, values=24, held_out=0.75), "at most 6, the number of training values a key"),
+        (lambda: RecallTask(pairs=9, values=8), "pairs must be at most 8, the number of values, not 9"),
+        (lambda: RecallTask(pairs=8, keys=8, values=8), "pairs must be less than keys or values, .* not 8"),
+        (lambda: RecallTask(1, keys=1, values=2, held_out=1e-9).draw(2, rng(), "held-out"), "held-out .* too rare"),
         (lambda: RecallTask(distance=-1), "distance must be a whole number of at least 0, not -1"),
         (lambda: RecallTask(held_out=1.0), "held_out must be between 0 and 1, not 1.0"),
         (lambda: TASK.draw(4, rng(), "test"), "split must be 'train' or 'held-out', not 'test'"),

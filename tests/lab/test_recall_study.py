@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 import torch
 
 from idviz.lab import recall_study
 from idviz.lab.recall import RecallTask, recall_accuracy
 from idviz.lab.recall_study import RecallTraining, learn
+from idviz.lab.studies import RecallScores
 from idviz.lab.training import NotFinite
+from idviz.learned.presets import meta
+from tests.helpers.measured_results import MADE_BY
 from tests.lab.small import RECALL
 
 TINY = RecallTraining(dim=32, heads=2, depth=2, feedforward=32, batch=32, steps=150, warmup=10, learning_rate=1e-2)
@@ -59,6 +64,21 @@ def test_it_reports_and_stops_when_asked_or_at_nan():
         learn(TINY, [TASK, RecallTask(pairs=1, keys=5, values=4)])
 
 
+def test_looks_cover_every_step_once():
+    losses, looks = [], []
+    short = RecallTraining(**{**vars(TINY), "steps": 20, "warmup": 1})
+    model = learn(
+        short,
+        [TASK],
+        progress=lambda *now: losses.append(now[2]),
+        look=lambda step, loss, seen: looks.append((step, loss, seen)),
+    )
+    ends = [step for step, *_ in looks]
+    assert ends == [3, 5, 8, 10, 13, 15, 18, 20] and all(seen is model for *_, seen in looks)
+    for begin, (end, loss, _) in zip([0, *ends], looks, strict=False):
+        assert loss == pytest.approx(np.mean(losses[begin:end]))
+
+
 def test_runs_once_and_collects(toml, tmp_path, monkeypatch):
     found, out, names = recall_study.load_recall_study(toml), tmp_path / "out", []
     assert {(task.pairs, task.distance) for task in found.tasks()} == {(1, 0), (1, 3), (2, 0), (2, 3)}
@@ -73,9 +93,18 @@ def test_runs_once_and_collects(toml, tmp_path, monkeypatch):
     for row in body["rows"]:
         asked = [(a["pairs"], a["distance"], a["split"]) for a in row["answers"]]
         assert asked == [(n, d, s) for n in (1, 2) for d in (0, 5) for s in ("train", "held-out")]
-        assert all(a["asked"] == 8 * a["pairs"] and a["chance"] == 1 / 8 for a in row["answers"])
+        kept = json.loads((out / f"{row['variant']}-{row['seed']}.json").read_text())["answers"]
+        assert all(a["asked"] == 8 * a["pairs"] and a["chance"] == 1 / 8 for a in kept)
+        assert [a["accuracy"] for a in kept] == [a["accuracy"] for a in row["answers"]]
+        looks = row["history"]  # three steps, so three of eight looks, at the most pairs of training
+        assert [look["step"] for look in looks] == [1, 2, 3] and all(look["loss"] > 0 for look in looks)
+        assert all((look["pairs"], look["distance"]) == (2, 0) and 0 <= look["accuracy"] <= 1 for look in looks)
         assert row["settings"]["steps"] == 3 and row["parameters"] > 0
     assert body["rows"][0]["settings"]["mixer_options"] == {"modes": 2}
+    assert body["task"]["holds_out"] == "combinations"
+    (steps,) = body["rows"][0]["step_sizes"]  # one layer
+    assert np.array(steps) == pytest.approx([0.001, 0.1], rel=0.1)  # two heads, three steps after their start
+    assert body["rows"][1]["step_sizes"] is None
     assert body["rows"][0]["state_per_layer"] == 2 * 2 * 2 * (8 + 8)
     monkeypatch.setattr(recall_study, "learn", lambda *a, **b: pytest.fail("run again"))
     recall_study.run(found, out)
@@ -148,3 +177,25 @@ def test_a_study_without_variants(tmp_path):
     (tmp_path / "none.toml").write_text("seeds = [0]\n")
     with pytest.raises(ValueError, match="variants is missing; it must be at least one table"):
         recall_study.load_recall_study(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("name", ["recall", "quick-recall"])
+def test_the_bundled_studies_sweep_each_thing_in_as_many_variants(name):
+    study = recall_study.load_recall_study(name)
+    rows = []
+    for variant, settings in study.variants.items():
+        state = meta(settings.decoder(study.task)).state_per_layer(96)
+        kept = {"variant": variant, "seed": 0, "settings": asdict(settings), "parameters": 1, "state_per_layer": state}
+        rows.append(kept | {"answers": [{"split": "held-out", "distance": 0, "pairs": 2, "accuracy": 1.0}]})
+    task = {"keys": 32, "values": 32, "pairs": [2], "distance": [0]}
+    scores = RecallScores.from_result({"task": task, "rows": rows} | MADE_BY)
+    compared = scores.comparisons()
+    assert [scores.recaller(name, "held-out", 0).state for name in compared["orders"]] == [1024, 2048, 4096, 8192]
+    assert len(compared["steps"]) == 4 and len(compared["mixers"]) == 6
+    linear = [name for name in compared["sizes"] if study.variants[name].mixer == "linear"]
+    assert [scores.recaller(name, "held-out", 0).state for name in linear] == [512, 1024, 2048, 4096]
+    ours, s4d = (scores.recaller(name, "held-out", 0) for name in ("interdomain", "s4d"))
+    assert ours.state == s4d.state
+    # Δ: one range whose heads blur, and three whose memory ends where the study asks
+    expected = [round(scores.recaller(name, "held-out", 0).expected_lag) for name in compared["steps"]]
+    assert expected == [0, 50, 15, 5]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ class Recaller:
     """One variant over its seeds, at one split and distance: ``accuracy`` (seeds, pairs) from 0 to 1.
 
     ``modes`` (the order M) and ``step_range`` are Interdomain's, None for others; ``state`` counts real numbers a
-    layer.
+    layer. ``step_sizes`` (seeds, layers, heads) are Interdomain's Δ after training; ``history`` (seeds, looks) the
+    held-out accuracies while it went on, at the most pairs of training. Both are None where the file has none.
     """
 
     name: str
@@ -28,6 +30,11 @@ class Recaller:
     seeds: tuple[int, ...]
     pairs: np.ndarray
     accuracy: np.ndarray
+    distance: int = 0
+    heads: int | None = None
+    switches: tuple[tuple[str, bool], ...] = ()
+    step_sizes: np.ndarray | None = None
+    history: np.ndarray | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -48,6 +55,19 @@ class Recaller:
         return self.pairs[(self.pairs < (self.reach(level) or 0)) & (self.mean < level)].tolist()
 
     @property
+    def wall(self) -> int | None:
+        """The fewest pairs (from 2) with a mean accuracy under half-way from 1/n to 1; None where it never is."""
+        low = self.pairs[(self.pairs > 1) & (self.mean < (1 + 1 / self.pairs) / 2)]
+        return int(low.min()) if low.size else None
+
+    @property
+    def last_gain(self) -> float | None:
+        """Mean accuracy that the last quarter of training added, at the most pairs of training; None if unknown."""
+        if self.history is None:
+            return None
+        return float((self.history[:, -1] - self.history[:, -1 - self.history.shape[1] // 4]).mean())
+
+    @property
     def memory(self) -> tuple[float, float] | None:
         """Tokens that a head remembers, 1/Δ at the two ends of the range of Δ (E15)."""
         return None if self.step_range is None else (1 / self.step_range[1], 1 / self.step_range[0])
@@ -58,6 +78,38 @@ class Recaller:
         if self.modes is None or self.step_range is None:
             return None
         return 1 / (self.modes * self.step_range[1]), 1 / (self.modes * self.step_range[0])
+
+    @property
+    def expected_lag(self) -> float | None:
+        """Tokens back to which E15 expects answers by the heads' Δ at the start: see :func:`expected_lag`."""
+        if self.modes is None or self.step_range is None or self.heads is None:
+            return None
+        return expected_lag(self.modes, np.geomspace(*self.step_range, self.heads))
+
+    @property
+    def expected_lag_trained(self) -> float | None:
+        """The same by the Δ of all layers' heads after training, median over seeds."""
+        if self.modes is None or self.step_sizes is None:
+            return None
+        return float(np.median([expected_lag(self.modes, steps) for steps in self.step_sizes]))
+
+
+APART = 2  # tokens from a value to the next one
+
+
+def expected_lag(modes: int, step_sizes: np.ndarray) -> float:
+    """Tokens that the best of some heads looks back while it tells neighbouring pairs apart (E15).
+
+    Of the heads of step size Δ that resolve two tokens, 1/(MΔ) ≤ 2, the slowest remembers longest, 1/Δ tokens: never
+    more than 2M. 0 where every head blurs two pairs into one.
+    """
+    clear = step_sizes[1 / (modes * step_sizes) <= APART]
+    return float(1 / clear.min()) if clear.size else 0.0
+
+
+def lag(pairs: float, distance: float) -> float:
+    """Tokens from a value to the question about it, on average over a text's questions: 2n + distance − 1."""
+    return 2 * pairs + distance - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +131,7 @@ class RecallScores:
     """Answers of all variants: ``rows`` as the file has them, one a run; the rest describes the task and the models.
 
     ``pairs`` and ``distances`` were asked; ``trained_pairs`` and ``trained_distances`` occurred in training.
+    ``holds_out``: "combinations" of keys with values, or, in files until 2026-11-29, "bindings" of a key to a value.
     """
 
     title: str
@@ -94,6 +147,7 @@ class RecallScores:
     seeds: int
     rows: tuple[Mapping, ...]
     origin: Origin
+    holds_out: str = "combinations"
 
     @classmethod
     def from_result(cls, body: Mapping) -> RecallScores:
@@ -113,6 +167,7 @@ class RecallScores:
             seeds=len({row["seed"] for row in rows}),
             rows=rows,
             origin=Origin.from_result(body),
+            holds_out=str(task.get("holds_out", "bindings")),
         )
 
     @property
@@ -138,6 +193,11 @@ class RecallScores:
             tuple(row["seed"] for row in rows),
             frozen(pairs, int),
             frozen([[table[n] for n in pairs] for table in tables]),
+            distance=distance,
+            heads=one["settings"].get("heads"),
+            switches=tuple(sorted((k, v) for k, v in _options(one).items() if isinstance(v, bool))),
+            step_sizes=_of_all(rows, lambda row: row.get("step_sizes")),
+            history=_of_all(rows, lambda row: [look["accuracy"] for look in row.get("history", ())]),
         )
 
     def recallers(self, comparison: str, split: str = "held-out", distance: int | None = None) -> tuple[Recaller, ...]:
@@ -149,28 +209,44 @@ class RecallScores:
 
     def chances(self, split: str, distance: int) -> Chances:
         """Accuracy of guessing at every number of pairs asked there."""
-        asked = {a["pairs"]: a for row in self.rows for a in _answers(row, split, distance)}
-        pairs = sorted(asked)
-        levels = (frozen([asked[n][key] for n in pairs]) for key in ("chance", "chance_among_seen"))
-        return Chances(frozen(pairs, int), *levels)
+        asked = {a["pairs"] for row in self.rows for a in _answers(row, split, distance)}
+        pairs = frozen(sorted(asked), int)
+        return Chances(pairs, frozen([1 / self.values] * len(pairs)), frozen(1 / pairs))
 
     def comparisons(self) -> dict[str, tuple[str, ...]]:
-        """Names of the variants that differ in one thing: "mixers", "orders", "steps" (the range of Δ); and "all".
+        """Names of the variants that differ in one thing, read from the settings, never from the names.
 
-        Read from the settings, never from the names. Without an Interdomain variant there are no orders and steps.
+        "mixers": the first variant of each mixer, and those that differ from it in what is switched on or off and in
+        the learning rate;
+        "orders" and "steps": Interdomain's by M and by range of Δ (missing without an Interdomain variant); "sizes":
+        each mixer's by the size of its state, by M or by the number of heads; and "all".
         """
-        firsts = {name: rows[0] for name, rows in grouped(self.rows, "variant").items()}
-        of_mixer = {row["settings"]["mixer"]: name for name, row in reversed(firsts.items())}  # the first of each
-        found = {"mixers": tuple(name for name in firsts if name in of_mixer.values())}
-        if "interdomain" in of_mixer:
-            base = firsts[of_mixer["interdomain"]]
+        every = {name: rows[0] for name, rows in grouped(self.rows, "variant").items()}
+        firsts: dict[str, Mapping] = {}
+        for row in every.values():
+            firsts.setdefault(row["settings"]["mixer"], row)
 
-            def alike(option: str) -> list[str]:
-                return [name for name, row in firsts.items() if _without(row, option) == _without(base, option)]
+        def alike(but: Callable[[Mapping], object]) -> list[str]:
+            """Variants that are the first of their mixer, but for something."""
+            return [name for name, row in every.items() if but(row) == but(firsts[row["settings"]["mixer"]])]
 
-            found["orders"] = tuple(sorted(alike("modes"), key=lambda name: _order(firsts[name]) or 0))
-            found["steps"] = tuple(sorted(alike("step_range"), key=lambda name: _step_range(firsts[name]) or (0, 0)))
-        return found | {"all": tuple(firsts)}
+        def unswitched(row: Mapping) -> dict:  # a learning rate is chosen for each mixer, by the same trials
+            return {**_without(row, *_switches(row)), "learning_rate": None}
+
+        found = {"mixers": tuple(alike(unswitched))}
+        if "interdomain" in firsts:
+            ours = [name for name, row in every.items() if row["settings"]["mixer"] == "interdomain"]
+            orders = [name for name in alike(lambda row: _without(row, "modes")) if name in ours]
+            steps = [name for name in alike(lambda row: _without(row, "step_range")) if name in ours]
+            found["orders"] = tuple(sorted(orders, key=lambda name: _order(every[name]) or 0))
+            found["steps"] = tuple(sorted(steps, key=lambda name: _step_range(every[name]) or (0, 0)))
+        sizes = dict.fromkeys(
+            alike(lambda row: _without(row, "modes")) + alike(lambda row: {**row["settings"], "heads": 0})
+        )
+        mixers = [*firsts]
+        place = {name: (mixers.index(row["settings"]["mixer"]), row["state_per_layer"]) for name, row in every.items()}
+        found["sizes"] = tuple(sorted(sizes, key=place.__getitem__))
+        return found | {"all": tuple(every)}
 
 
 def _answers(row: Mapping, split: str, distance: int) -> Sequence[Mapping]:
@@ -181,9 +257,19 @@ def _options(row: Mapping) -> Mapping:
     return row["settings"].get("mixer_options", {})
 
 
-def _without(row: Mapping, option: str) -> dict:
-    """The settings, less one of the mixer's options."""
-    return {**row["settings"], "mixer_options": {k: v for k, v in _options(row).items() if k != option}}
+def _without(row: Mapping, *options: str) -> dict:
+    """The settings, less some of the mixer's options."""
+    return {**row["settings"], "mixer_options": {k: v for k, v in _options(row).items() if k not in options}}
+
+
+def _switches(row: Mapping) -> list[str]:
+    return [name for name, value in _options(row).items() if isinstance(value, bool)]
+
+
+def _of_all(rows: Sequence[Mapping], read: Callable[[Mapping], Any]) -> np.ndarray | None:
+    """What every row has, (seeds, …); None where one lacks it."""
+    found = [read(row) for row in rows]
+    return frozen(found) if all(found) else None
 
 
 def _order(row: Mapping) -> int | None:
