@@ -47,9 +47,9 @@ def tables_of(core: Core, C: int) -> Tables:
     decay = powers(core.a_bar, C + 1)  # (H, C+1, M)
     kappa = decay[:, :C] * core.b_bar[:, None]
     weighted = kappa * core.w.conj()[:, None]
-    real = [torch.view_as_real(x.resolve_conj()).flatten(2) for x in (kappa, weighted)]
+    kappa, weighted = (torch.view_as_real(x.resolve_conj()).flatten(2) for x in (kappa, weighted))
     asked = core.w[:, None] * decay[:, 1:].conj()
-    return Tables(*real, decay[:, 1:], asked, decay[:, C])
+    return Tables(kappa, weighted, decay[:, 1:], asked, decay[:, C])
 
 
 def segment(q, k, v, s, tables: Tables, u: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
