@@ -19,7 +19,7 @@ REPEATS = 7
 
 @dataclass(frozen=True)
 class Size:
-    """A decoder's shape, a step's ``batch`` windows of ``tokens`` tokens, and the ratios to softmax and S4D to reach."""
+    """A decoder's shape, a step's ``batch`` windows of ``tokens`` tokens, the ratios to softmax and S4D to reach."""
 
     label: str
     tokens: int
