@@ -79,9 +79,10 @@ def evaluation(scores: dict) -> None:
         ("loss, nats per token", f"{scores['loss']:.3f}{ends}"),
         ("perplexity per token", f"{scores['perplexity_per_token']:.2f}"),
     ]
-    if "perplexity_per_word" in scores:
+    if "perplexity_per_word" in scores and "floor" not in scores:
         rows.append(("perplexity per word", f"{scores['perplexity_per_word']:,.0f}"))
-    rows.append(("bits per byte", f"{scores['bits_per_byte']:.3f}"))
+    if "floor" not in scores:  # a word of facts is a token, and its letters tell nothing
+        rows.append(("bits per byte", f"{scores['bits_per_byte']:.3f}"))
     rows += _facts(scores)
     table(f"{scores['model']} on {scores['text']}: {', '.join(scores['held_out'])}", ("measure", "value"), rows)
     say(f"{scores['targets']:,} targets, each once, in windows of {scores['window']} tokens.")
