@@ -36,7 +36,7 @@ def answers(axes: Axes, result: LengthResult, look: Look) -> None:
     axes.set_yticks([0, 25, 50, 75, 100])
     if curves.chance is not None:
         axes.axhline(100 * curves.chance, color=look.grey, linewidth=1.2, linestyle=(0, (1, 1.5)), zorder=1)
-        axes.text(0.01, 100 * curves.chance + 1, "guessing", color=look.ink, fontsize=FONT_SIZE, va="bottom",
+        axes.text(0.01, 100 * curves.chance - 2, "guessing", color=look.ink, fontsize=FONT_SIZE, va="top",
                   transform=axes.get_yaxis_transform())  # fmt: skip
     _memory(axes, result, look)
     label_ends(axes, ends, look)
