@@ -147,7 +147,7 @@ def lengths(result: dict) -> None:
                 f"perplexity is {ratio:.3f} times that at {curve.trained_at:,} (95 %: {low:.3f} to {high:.3f})."
             )
     for curve in curves:
-        if curve.headroom is not None:
+        if curve.headroom is not None and curve.mixer is not None:
             gain = curve.headroom
             ends = f"95 %: {gain.interval[0]:.3f} to {gain.interval[1]:.3f}"
             say(f"{curve.model}: tokens {gain.short} to {gain.long} of context gain {gain.nats:.3f} nats ({ends}).")
