@@ -175,13 +175,14 @@ assert torch.tensor(4095.0).bfloat16().item() == 4096
 # ## 2 · The curves
 #
 # Now the curves, with all of that held fixed. The models were trained alike: the same plays, tokens, schedule and
-# number of parameters. They read held-out plays, with contexts from an eighth of the training length to sixteen times
-# it. The numbers come from a file that `idviz length` wrote, and the sentences below are made from them.
+# number of parameters. They read held-out plays, with contexts of up to sixteen times the training length. The numbers
+# come from a file that `idviz length` wrote, and the sentences below are made from them.
 
 # %%
 curves = measured("length")
 page, made = explorable("length"), curves.origin
-Markdown(f"{page.describe(page.result())} (Measured {made.date} on {made.device}, by `{made.command}`.)")
+said = page.describe(page.result(source="plays"))
+Markdown(f"{said} (Measured {made.date} on {made.device}, by `{made.command}`.)")
 
 # %%
 ratios = {mixer: curves.ratios(mixer) for mixer in (*curves.mixers, None)}  # None: the unigram
@@ -204,7 +205,7 @@ Markdown(
 )
 
 # %%
-show("length")
+show("length", source="plays")
 
 # %% [markdown]
 # **What the paper reports** is about models of another size, on other text: read it beside our curves, not into them.
@@ -368,10 +369,10 @@ table(
 
 # %%
 curve = mine.curves[0]
-base = curve.loss[curve.contexts.tolist().index(at)]
-low, high = np.exp(curve.interval[0] - base)
-ratio, paired_low, paired_high = curve.ratio[0]
-print(f"{curve.model}, {curve.contexts[0]} tokens against {at}: ratio {ratio:.3f}")
+base, near = curve.loss[curve.contexts.tolist().index(at)], curve.contexts.tolist().index(at // 8)
+low, high = np.exp(curve.interval[near] - base)
+ratio, paired_low, paired_high = curve.ratio[near]
+print(f"{curve.model}, {curve.contexts[near]} tokens against {at}: ratio {ratio:.3f}")
 print(f"  its perplexity's interval alone, over {np.exp(base):.1f}:  {low:.2f} to {high:.2f}")
 print(f"  paired, target by target:                {paired_low:.2f} to {paired_high:.2f}")
 assert mine.unigram_moves == 0, "the control"

@@ -25,7 +25,13 @@ Model = Annotated[str, typer.Argument(help="A name that `idviz models` lists, or
 Models = Annotated[list[str], typer.Argument(help="Names that `idviz models` lists, or folders of runs or models.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Json = Annotated[Path | None, typer.Option(help="Write the numbers here, with how they were measured.")]
-HeldOut = Annotated[str, typer.Option(help="plays (those that training held out), or all of a UTF-8 file or folder.")]
+HeldOut = Annotated[
+    str | None,
+    typer.Option(
+        help="plays or python (what training held out), facts, or all of a UTF-8 file or folder; without it, the text "
+        "that the models were trained on."
+    ),
+]
 Out = Annotated[Path, typer.Option(help="The folder of its runs. Finished ones are kept.")]
 Part = Annotated[str, typer.Option(help="A share of the runs, such as 1/2 here and 2/2 on another machine.")]
 
@@ -86,7 +92,7 @@ def models(
 @commands.command()
 def evaluate(
     model: Model,
-    text: HeldOut = "plays",
+    text: HeldOut = None,
     window: Annotated[int | None, typer.Option(help="Tokens in a window; without it, as in training.")] = None,
     needle: Annotated[bool, typer.Option("--needle", help="Also hide numbers in the text and ask for them.")] = False,
     json: Json = None,
@@ -113,10 +119,12 @@ def evaluate(
 def length(
     model: Models,
     contexts: Annotated[
-        str | None, typer.Option(help="Lengths such as 32,64,128; without it, 1/8 to 16 times.")
+        str | None, typer.Option(help="Lengths such as 32,64,128; without it, 1 token to 16 times those in training.")
     ] = None,
-    targets: Annotated[int, typer.Option(help="How many tokens are predicted at every length.")] = 512,
-    text: HeldOut = "plays",
+    targets: Annotated[
+        int | None, typer.Option(help="How many tokens are predicted at every length; without it, 512, of facts 1,024.")
+    ] = None,
+    text: HeldOut = None,
     seed: Annotated[int, typer.Option(help="Seed of the choice of targets.")] = 0,
     keep: Annotated[
         Path | None, typer.Option(help="A folder for each model's curve: stopped, the same command continues.")
@@ -124,7 +132,7 @@ def length(
     json: Json = None,
     device: Device = "auto",
 ) -> None:
-    """Measure perplexity against context length: the same targets, with 32, 64 … tokens before each."""
+    """Measure what context is used for: the same targets, with 0, 1, 2, 4 … tokens before each."""
     with plainly("measuring"):
         from idviz.cli import tables
         from idviz.lab import evaluation

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from idviz.lab.studies import Comparison, Costs, LengthCurves, OverSeeds, RecallScores
+from idviz.lab.studies import Comparison, Costs, Curve, LengthCurves, OverSeeds, RecallScores
+from idviz.lab.studies.context import LEAST_HEADROOM, SHORT
 from idviz.lab.studies.lookup import HeadLookup, Landed, Lookups
 from idviz.lab.studies.makeup import NAMES, differing
 from idviz.lab.studies.tuning import Tuning, phrase
@@ -78,9 +79,11 @@ def evaluation(scores: dict) -> None:
         ("loss, nats per token", f"{scores['loss']:.3f}{ends}"),
         ("perplexity per token", f"{scores['perplexity_per_token']:.2f}"),
     ]
-    if "perplexity_per_word" in scores:
+    if "perplexity_per_word" in scores and "floor" not in scores:
         rows.append(("perplexity per word", f"{scores['perplexity_per_word']:,.0f}"))
-    rows.append(("bits per byte", f"{scores['bits_per_byte']:.3f}"))
+    if "floor" not in scores:  # a word of facts is a token, and its letters tell nothing
+        rows.append(("bits per byte", f"{scores['bits_per_byte']:.3f}"))
+    rows += _facts(scores)
     table(f"{scores['model']} on {scores['text']}: {', '.join(scores['held_out'])}", ("measure", "value"), rows)
     say(f"{scores['targets']:,} targets, each once, in windows of {scores['window']} tokens.")
     if interval is None:
@@ -108,16 +111,33 @@ def evaluation(scores: dict) -> None:
         table("A number hidden in the text (depth 0: first, 1: right before the question)", headings, hidden, left=0)
 
 
+def _facts(scores: dict) -> list[tuple[str, str]]:
+    """Rows of what only facts have: the ideal reader's loss, each kind of target, and the answers."""
+    rows = []
+    if "floor" in scores:
+        rows.append(("the ideal reader's loss", f"{scores['floor']:.3f}"))
+    for name, part in scores.get("slices", {}).items():
+        rows.append((f"loss, {name}", f"{part['loss']:.3f} ({part['targets']:,} targets)"))
+    answers = scores.get("answers", {})
+    if answers.get("asked"):
+        rows.append(("repeated facts answered right", share(answers["right"])))
+        for distance, (right, asked) in answers["by_distance"].items():
+            rows.append((f"… said {distance} tokens before", share(right / asked)))
+    return rows
+
+
 def lengths(result: dict) -> None:
-    """Perplexity of each model at each context, and its ratio to that at the context in training."""
+    """Perplexity of each model at each context, and its ratio to that in training; the same by kind of target."""
     length = LengthCurves.from_result(result)
+    curves = (*length.curves, *([length.floor] if length.floor else ()))
     rows = []
     for n, context in enumerate(length.curves[0].contexts.tolist()):
-        cells = [f"{np.exp(curve.loss[n]):.2f} ×{curve.ratio[n, 0]:.3f}" for curve in length.curves]
+        cells = [f"{np.exp(curve.loss[n]):.2f} ×{curve.ratio[n, 0]:.3f}" for curve in curves]
         rows.append((f"{context:,}", *cells))
-    headings = ("tokens of context", *(curve.model for curve in length.curves))
+    headings = ("tokens of context", *(curve.model for curve in curves))
     table("Perplexity per token (× that at the context in training)", headings, rows, left=0)
     say(f"The same {length.targets:,} targets at every context; text: {length.text}.")
+    _kinds(length, curves)
     for curve in length.curves:
         longest = int(curve.contexts[-1])
         if longest > curve.trained_at:
@@ -126,6 +146,26 @@ def lengths(result: dict) -> None:
                 f"{curve.model}: at {longest:,} tokens, {longest / curve.trained_at:g} times its context in training, "
                 f"perplexity is {ratio:.3f} times that at {curve.trained_at:,} (95 %: {low:.3f} to {high:.3f})."
             )
+    for curve in curves:
+        if curve.headroom is not None and curve.mixer is not None:
+            gain = curve.headroom
+            ends = f"95 %: {gain.interval[0]:.3f} to {gain.interval[1]:.3f}"
+            say(f"{curve.model}: tokens {gain.short} to {gain.long} of context gain {gain.nats:.3f} nats ({ends}).")
+    if length.tells is False:
+        say(f"Under {LEAST_HEADROOM:g} nats for softmax: this text can't tell how well a mixer remembers.")
+
+
+def _kinds(length: LengthCurves, curves: Sequence[Curve]) -> None:
+    """Loss by kind of target at three contexts, and the share of repeated facts that were answered right."""
+    longest = int(length.curves[0].contexts[-1])
+    for context in dict.fromkeys((SHORT, length.trained_at, longest)):
+        rows = []
+        for name, targets in length.slices.items():
+            cells = [part.cell(context) for part in (curve.slices.get(name) for curve in curves) if part is not None]
+            rows.append((name, f"{targets:,}", *cells))
+        if rows:
+            headings = ("kind of target", "targets", *(curve.model for curve in curves))
+            table(f"Nats per token by kind of target, after {context:,} tokens (answered right)", headings, rows)
 
 
 def study(result: dict) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from idviz.figures.answers import answers
 from idviz.figures.parts import height_inches
 from idviz.figures.style import FONT_SIZE, Look
 from idviz.figures.trained import LINE_HEIGHT, context_axis, label_ends, mixer_colour, mixer_mark
-from idviz.lab.studies import Curve
+from idviz.lab.studies.context import IDEAL
 from idviz.numbers import paper
-from idviz.numbers.length import LengthResult
+from idviz.numbers.length import ANSWERS, LengthResult
 from idviz.numbers.measured import mixer_name
 from idviz.words import number
 
@@ -20,6 +23,15 @@ UNITS = {
     "perplexity": "perplexity per token",
     "nats": "nats per token",
     "ratio": "perplexity ÷ that at the trained length",
+}
+
+
+TITLES = {
+    "all": "Measured here, {text}",
+    "seen": "Said before ({text})",
+    "new": "New, not said before ({text})",
+    "rest": "The other targets ({text})",
+    ANSWERS: "Repeated facts, answered right",
 }
 
 
@@ -32,27 +44,34 @@ def draw(result: LengthResult, figure: Figure | None = None, *, look: Look = Loo
     else:
         left, width, bottom, height = 0.115, 0.66, 0.335, 0.61
     lower = height * (0.84 if strip else 1.0)
-    axes = figure.add_axes([left, bottom, width, lower])
-    mixers: list[str | None] = [*result.curves.mixers]
-    if result.curves.unigram is not None and not strip:
-        mixers.append(None)
-    _curves(axes, result, mixers, look)
+    top = axes = figure.add_axes([left, bottom, width, lower])
+    if result.kind == ANSWERS:
+        answers(axes, result, look)
+    else:
+        mixers: list[str | None] = [*result.curves.mixers]
+        if result.curves.unigram is not None and not strip:
+            mixers.append(None)
+        _curves(axes, result, mixers, look)
     if strip:
-        upper = figure.add_axes([left, bottom + 0.90 * height, width, 0.10 * height])
-        _control(upper, result, look)
-    top = upper if strip else axes
-    title = "Your text, measured now" if result.own else "Measured here, held-out text"
-    if any(len(result.curves.of(mixer)) > 1 for mixer in result.curves.mixers) and not look.narrow:
-        title += " (thin: each seed)"
-    look.title(top, title)
+        top = figure.add_axes([left, bottom + 0.90 * height, width, 0.10 * height])
+        _control(top, result, look)
+    look.title(top, _title(result, look))
     _paper(figure.add_axes([0.02, 0.0, 0.96, 0.262 if look.narrow else 0.225]), look)
     return figure
+
+
+def _title(result: LengthResult, look: Look) -> str:
+    if result.own:
+        return "Your text, measured now"
+    title = TITLES[result.kind].format(text=result.curves.text or "held-out text")
+    several = any(len(result.curves.of(mixer)) > 1 for mixer in result.curves.mixers)
+    return title + (" (thin: each seed)" if several and not look.narrow and result.kind != ANSWERS else "")
 
 
 def _apart(result: LengthResult) -> bool:
     """Whether the unigram model lies so far from the others that it would flatten them."""
     unigram = result.curves.unigram
-    if result.unit == "ratio" or unigram is None or not result.curves.mixers:
+    if result.unit == "ratio" or result.kind == ANSWERS or unigram is None or not result.curves.mixers:
         return False
     values = np.concatenate([curve.loss for curve in result.curves.curves if curve.mixer is not None])
     control = unigram.loss
@@ -68,22 +87,22 @@ def _curves(axes: Axes, result: LengthResult, mixers: list[str | None], look: Lo
     for mixer in mixers:
         colour, curves = mixer_colour(mixer, look), result.curves.of(mixer)
         for curve in curves:
+            x = _place(curve.contexts)
             values, interval = curve.in_unit(result.unit)
-            seen += [interval.min(), interval.max()]
+            seen += interval[np.isfinite(interval)].tolist()
             if alone or result.unit == "ratio" or len(kinds) <= 3:
-                axes.fill_between(curve.contexts, *interval.T, color=colour, alpha=0.16, linewidth=0)
+                axes.fill_between(x, *interval.T, color=colour, alpha=0.16, linewidth=0)
             else:
-                _bars(axes, curve, mixers.index(mixer), len(mixers), interval, colour)
+                _bars(axes, x, mixers.index(mixer), len(mixers), interval, colour)
             if len(curves) > 1:
-                axes.plot(curve.contexts, values, color=colour, linewidth=0.8, alpha=0.55)
+                axes.plot(x, values, color=colour, linewidth=0.8, alpha=0.55)
             contexts += curve.contexts.tolist()
-        x, mean = result.curves.mean(mixer, result.unit)
-        style = (0, (1, 1.5)) if mixer is None else "-"
-        axes.plot(x, mean, mixer_mark(mixer), color=colour, linestyle=style, linewidth=1.8, markersize=5,
-                  zorder=4.5 if mixer == "interdomain" else 4)  # fmt: skip
-        ends.append((float(mean[-1]), _name(result, mixer, look), colour, mixer_mark(mixer)))
-        seen += [mean.min(), mean.max()]
-    context_axis(axes, contexts, most=5 if look.narrow else 9)
+        ends.append(_line(axes, result, mixer, look))
+        seen += result.curves.mean(mixer, result.unit)[1].tolist()
+    if result.curves.floor is not None:
+        ends.append(_line(axes, result, IDEAL, look))
+        seen += result.curves.mean(IDEAL, result.unit)[1].tolist()
+    _contexts_axis(axes, contexts, look)
     _value_axis(axes, min(seen), max(seen), result.unit)
     _trained_at(axes, result, look)
     at = result.curves.trained_at
@@ -94,13 +113,38 @@ def _curves(axes: Axes, result: LengthResult, mixers: list[str | None], look: Lo
     label_ends(axes, ends, look)
 
 
+def _line(axes: Axes, result: LengthResult, mixer: str | None, look: Look) -> tuple[float, str, str, str]:
+    """The mean over seeds, and what :func:`label_ends` takes of it; dotted for the readers that were not trained."""
+    colour, mark = (look.ink, "P") if mixer == IDEAL else (mixer_colour(mixer, look), mixer_mark(mixer))
+    style: Any = {None: (0, (1, 1.5)), IDEAL: (0, (5, 1.5, 1, 1.5))}.get(mixer, "-")
+    x, mean = result.curves.mean(mixer, result.unit)
+    axes.plot(_place(x), mean, mark, color=colour, linestyle=style, linewidth=1.8, markersize=5,
+              zorder=4.5 if mixer == "interdomain" else 4)  # fmt: skip
+    return float(mean[-1]), _name(result, mixer, look), colour, mark
+
+
+def _place(contexts: np.ndarray) -> np.ndarray:
+    """Where contexts stand on the logarithmic axis: none at one half."""
+    return np.maximum(contexts, 0.5)
+
+
+def _contexts_axis(axes: Axes, contexts: list[int], look: Look) -> None:
+    most = 5 if look.narrow else 9
+    if 0 not in contexts:
+        return context_axis(axes, contexts, most=most)
+    powers = [2**p for p in range(40) if min(filter(None, contexts)) <= 2**p <= max(contexts)]
+    powers = powers[:: -(-len(powers) // (most - 1))]
+    context_axis(axes, [0.5, max(contexts)], most=most)  # type: ignore[list-item]
+    axes.set_xticks([0.5, *powers], ["0", *map(str, powers)])
+
+
 def _trained_at(axes: Axes, result: LengthResult, look: Look) -> None:
     axes.axvline(result.curves.trained_at, color=look.ink, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
 
 
-def _bars(axes: Axes, curve: Curve, place: int, of: int, interval: np.ndarray, colour: str) -> None:
+def _bars(axes: Axes, x: np.ndarray, place: int, of: int, interval: np.ndarray, colour: str) -> None:
     """Intervals side by side, where bands would hide one another."""
-    x = curve.contexts * 2.0 ** (0.07 * (place - (of - 1) / 2))
+    x = x * 2.0 ** (0.07 * (place - (of - 1) / 2))
     axes.vlines(x, *interval.T, color=colour, linewidth=1.6, alpha=0.35)
 
 
@@ -122,6 +166,8 @@ def _value_axis(axes: Axes, low: float, high: float, unit: str) -> None:
 
 def _name(result: LengthResult, mixer: str | None, look: Look) -> str:
     name = mixer_name(mixer)
+    if mixer == IDEAL:
+        return "ideal\nreader" if look.narrow else "ideal reader"
     if mixer is None:
         return name if result.unit == "ratio" else f"{name}:\nno context"
     return name.replace(" attention", "") if look.narrow else name

@@ -9,12 +9,14 @@ import numpy as np
 
 from idviz.lab import corpus
 from idviz.lab.config import TrainingConfig
-from idviz.lab.corpus import HELD_OUT_PLAYS, PLAYS, Document
+from idviz.lab.corpus import FACTS, Document
+from idviz.lab.facts_text import FactsText, facts_of
 from idviz.lab.models import TrainedModel
 from idviz.lab.perplexity import Progress, Score, score
 from idviz.lab.recall import NeedleTask, needle_accuracy
 from idviz.lab.scoring import score_dict
 from idviz.lab.tokenizer import Tokenizer
+from idviz.learned.checks import whole_number
 
 DEPTHS = (0.1, 0.5, 0.9)  # places of the needle: 0 is first, 1 right before the question
 
@@ -23,7 +25,7 @@ DEPTHS = (0.1, 0.5, 0.9)  # places of the needle: 0 is first, 1 right before the
 class Text:
     """Text to score: ``documents`` one after another, and those of the same corpus that were trained on.
 
-    The ``name`` is "plays", a file's or a folder's.
+    The ``name`` is "plays", "python", a file's or a folder's.
     """
 
     name: str
@@ -51,46 +53,74 @@ def own_text(text: str, name: str = "own text") -> Text:
     return Text(name, (Document(name, text),))
 
 
-def held_out(models: Sequence[TrainedModel], source: str = PLAYS) -> Text:
-    """The held-out plays for "plays"; all of a file or of a folder.
+def held_out(models: Sequence[TrainedModel], source: str | None = None) -> Text | FactsText:
+    """What training held out of "plays" or "python", fresh "facts" of the models' own kind; all of a file or a folder.
 
-    Nothing checks whether a model has seen a file, or has the plays from elsewhere.
+    Without a source, the text that the models were trained on. Nothing checks whether a model has seen a file, or has
+    the plays from elsewhere.
 
-    Raises ``ValueError`` for bad text (see :mod:`idviz.lab.corpus`), and for models with other plays held out.
+    Raises ``ValueError`` for bad text (see :mod:`idviz.lab.corpus`), for models trained on different texts or with
+    other documents held out, and for a training text that is no longer known by its name.
     """
+    if not models:
+        raise ValueError("models must be at least one, not none")
+    source = _trained_on(models) if source is None else source
+    if source == FACTS:
+        return facts_of(models)
     documents = corpus.documents(source)
-    if source != PLAYS:
+    if corpus.is_path(source):
         return Text(documents[0].name if len(documents) == 1 else "a folder", tuple(documents))
-    splits = {model.name: _split(model) for model in models}
+    splits = {model.name: _split(model, source) for model in models}
     first, *others = splits.items()
     for name, split in others:
         if split != first[1]:
-            raise ValueError(f"models must have the same plays held out; {first[0]!r} and {name!r} have not")
+            raise ValueError(f"models must have the same {source} held out; {first[0]!r} and {name!r} have not")
     training, kept = corpus.split(documents, *first[1])
-    return Text(PLAYS, tuple(kept), tuple(training))
+    return Text(source, tuple(kept), tuple(training))
 
 
-def evaluate(model: TrainedModel, text: Text, *, window: int | None = None, progress: Progress | None = None) -> dict:
+def _trained_on(models: Sequence[TrainedModel]) -> str:
+    """The one text that all models were trained on: "plays", "python" or "facts"."""
+    texts = dict.fromkeys(TrainingConfig(**model.about["training"]).text for model in models)
+    if len(texts) > 1:
+        raise ValueError(f"models were trained on different texts ({', '.join(texts)}); say which text to measure on")
+    (text,) = texts
+    if corpus.is_path(text) or corpus.is_stream(text):
+        raise ValueError(f"models were trained on {text!r}, which may be anywhere now; say which text to measure on")
+    return text
+
+
+def evaluate(
+    model: TrainedModel, text: Text | FactsText, *, window: int | None = None, progress: Progress | None = None
+) -> dict:
     """Score every target of a text once, in windows as long as in training: loss with interval, all units, by position.
+
+    Of facts, whole windows of fresh test documents are scored; the dict then also has the loss by kind of target, the
+    answers to repeated facts, and the ideal reader's loss, ``floor``.
 
     ``window`` counts tokens, by default as in training, or as many as the text has; ``progress`` is called with the
     tokens read so far and in all. In the dict, which is for JSON, ``interval`` and ``by_position`` are None where the
     text has fewer than two windows. Raises ``ValueError`` for a window longer than the text, and for a loss that is not
     finite.
     """
-    tokens = text.tokens(model.tokenizer)
-    window = min(model.trained_at, len(tokens) - 1) if window is None else window
-    scored = score(model.decoder, tokens, window, progress=progress)
+    if isinstance(text, FactsText):
+        scored, told = text.score(model, model.trained_at if window is None else whole_number("window", window))
+        held_out = ["fresh test documents"]
+    else:
+        tokens = text.tokens(model.tokenizer)
+        window = min(model.trained_at, len(tokens) - 1) if window is None else window
+        scored = score(model.decoder, tokens, window, progress=progress)
+        held_out, told = [document.name for document in text.documents], score_dict(scored, tokens, model.tokenizer)
     return {
         "model": model.name,
         "mixer": model.mixer,
         "parameters": model.decoder.parameter_count(),
         "trained_at": model.trained_at,
         "text": text.name,
-        "held_out": [document.name for document in text.documents],
+        "held_out": held_out,
         "unit": "nats per token",
         "window": scored.window,
-        **score_dict(scored, tokens, model.tokenizer),
+        **told,
         "by_position": _by_position(scored),
     }
 
@@ -109,7 +139,7 @@ def _by_position(scored: Score) -> list[dict] | None:
 
 def needles(
     model: TrainedModel,
-    text: Text,
+    text: Text | FactsText,
     *,
     contexts: Sequence[int] | None = None,
     depths: Sequence[float] = DEPTHS,
@@ -121,8 +151,10 @@ def needles(
 
     By default the contexts are half, one, two and four times the one in training, where the text is long enough.
 
-    Raises ``ValueError`` for a context too short for needle and question, or longer than the text.
+    Raises ``ValueError`` for a context too short for needle and question, or longer than the text, and for facts.
     """
+    if isinstance(text, FactsText):
+        raise ValueError("needles are numbers, and facts have no words for numbers; ask on another text")
     tokens, at = text.tokens(model.tokenizer), model.trained_at
     if contexts is None:
         contexts = [c for c in (at // 2, at, 2 * at, 4 * at) if 64 <= c <= len(tokens)]
@@ -137,10 +169,11 @@ def needles(
     return rows
 
 
-def _split(model: TrainedModel) -> tuple[tuple[str, ...], float]:
+def _split(model: TrainedModel, source: str) -> tuple[tuple[str, ...], float]:
+    """What a model has not seen of a text: names of documents, or without names the last part of each."""
     settings = TrainingConfig(**model.about["training"])
-    if settings.text != PLAYS:
-        return HELD_OUT_PLAYS, 0.1
+    if settings.text != source:
+        return corpus.held_out_names(source), 0.1
     names = settings.held_out_names
     return names, 0.1 if names else settings.validation_part
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -89,6 +89,8 @@ class LengthCurve:
         In nats.
     tokens, seed : int
         Length of the text; seed that the targets were drawn with.
+    right : (C, n) bool array, optional
+        Whether the target was the likeliest token.
     """
 
     contexts: tuple[int, ...]
@@ -96,6 +98,7 @@ class LengthCurve:
     losses: np.ndarray
     tokens: int
     seed: int
+    right: np.ndarray | None = None
 
     @property
     def loss(self) -> np.ndarray:
@@ -113,15 +116,24 @@ class LengthCurve:
 
     def ratio(self, context: int, to: int, **options) -> tuple[float, float, float]:
         """Perplexity at ``context`` over perplexity at ``to``, and its interval, from paired differences in loss."""
+        mean, low, high = (perplexity(nats) for nats in self.difference(context, to, **options))
+        return mean, low, high
+
+    def difference(self, context: int, to: int, **options) -> tuple[float, float, float]:
+        """Nats per token by which the loss at ``context`` is above that at ``to``, and its interval, paired."""
         rows = []
         for name, value in (("context", context), ("to", to)):
             if value not in self.contexts:
                 raise ValueError(f"{name} must be one of {', '.join(map(str, self.contexts))}, not {value!r}")
             rows.append(self.losses[self.contexts.index(value)])
         difference = rows[0] - rows[1]
-        ends = bootstrap(difference, np.ones(difference.size), **options)
-        low, high = (perplexity(float(end)) for end in ends)
-        return perplexity(math.fsum(difference) / difference.size), low, high
+        low, high = bootstrap(difference, np.ones(difference.size), **options)
+        return math.fsum(difference) / difference.size, float(low), float(high)
+
+    def part(self, mask: np.ndarray) -> LengthCurve:
+        """The curve of some of the targets: ``mask`` (n,) bool."""
+        right = None if self.right is None else self.right[:, mask]
+        return replace(self, targets=self.targets[mask], losses=self.losses[:, mask], right=right)
 
     def to_dict(self, **options) -> dict:
         """One row for each context, and how they were measured, for JSON; options go to :meth:`interval`."""
@@ -175,7 +187,7 @@ def score(
         batches.append(torch.arange(full * window, total, device=text.device)[None])
     losses, done = [], 0
     for where in batches:
-        losses.append(_losses(model, text[where], text[where + 1], chunk))
+        losses.append(_losses(model, text[where], text[where + 1], chunk)[0])
         done += where.numel()
         if progress is not None:
             progress(done, total)
@@ -189,6 +201,7 @@ def length_curve(
     *,
     targets: int | None = 512,
     seed: int = 0,
+    where: np.ndarray | None = None,
     batch_tokens: int = 8192,
     chunk: int = PIECE,
     progress: Progress | None = None,
@@ -209,6 +222,8 @@ def length_curve(
         all of them.
     seed : int
         Seed of that draw.
+    where : (n,) int array, optional
+        Positions of the targets, instead of a draw.
 
     Raises
     ------
@@ -220,9 +235,12 @@ def length_curve(
     contexts = tuple(whole_number("context", c) for c in contexts)
     if not contexts or len(set(contexts)) != len(contexts):
         raise ValueError(f"contexts must be at least one length, no two the same, not {contexts}")
-    where = _draw_targets(len(text), max(contexts), targets, seed)
+    if where is None:
+        where = draw_targets(len(text), max(contexts), targets, seed)
+    elif not where.size or not max(contexts) <= where.min() <= where.max() < len(text):
+        raise ValueError(f"where must be positions from {max(contexts)}, the longest context, to {len(text) - 1}")
     places = torch.from_numpy(where).to(text.device)
-    losses, done, total = [], 0, sum(contexts) * where.size
+    losses, right, done, total = [], [], 0, sum(contexts) * where.size
     for c in contexts:
         back, parts = torch.arange(-c, 0, device=text.device), []
         for ends in places.split(_rows(batch_tokens, c)):
@@ -230,11 +248,13 @@ def length_curve(
             done += c * len(ends)
             if progress is not None:
                 progress(done, total)
-        losses.append(_finite(np.concatenate(parts), where))
-    return LengthCurve(contexts, where, np.stack(losses), len(text), seed)
+        found, hits = (np.concatenate(part) for part in zip(*parts, strict=True))
+        losses.append(_finite(found, where))
+        right.append(hits)
+    return LengthCurve(contexts, where, np.stack(losses), len(text), seed, np.stack(right))
 
 
-def _draw_targets(T: int, longest: int, targets: int | None, seed: int) -> np.ndarray:
+def draw_targets(T: int, longest: int, targets: int | None, seed: int) -> np.ndarray:
     """Sorted positions of ``targets`` tokens that have ``longest`` tokens before them in a text of T; all if None."""
     if longest >= T:
         raise ValueError(f"context {longest} is longer than the text allows: {T} tokens leave at most {T - 1}")
@@ -250,14 +270,16 @@ def _draw_targets(T: int, longest: int, targets: int | None, seed: int) -> np.nd
 
 
 @torch.no_grad()
-def _losses(model, inputs: Tensor, targets: Tensor, chunk: int, last_only: bool = False) -> np.ndarray:
-    """inputs (B, c), targets (B, c) or (B, 1) -> their losses in reading order, in float64."""
+def _losses(
+    model, inputs: Tensor, targets: Tensor, chunk: int, last_only: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """inputs (B, c), targets (B, c) or (B, 1) -> losses in reading order, in float64; whether each was likeliest."""
     piece = chunk if inputs.shape[1] > chunk else None
     logits, _ = model(inputs, chunk=piece, last_only=last_only)
     rows = [
         F.cross_entropy(row.double(), wanted, reduction="none") for row, wanted in zip(logits, targets, strict=True)
     ]
-    return torch.cat(rows).cpu().numpy()
+    return torch.cat(rows).cpu().numpy(), (logits.argmax(-1) == targets).flatten().cpu().numpy()
 
 
 @torch.no_grad()

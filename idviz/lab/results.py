@@ -15,7 +15,8 @@ from idviz.lab.files import reading, write_text
 
 NAMES = ("length", "mixers", "ablation", "recall", "cost", "lookup")
 COMPARISONS = ("mixers", "ablation", "facts", "mixers-facts", "ablation-facts", "mixers-python", "ablation-python")
-KNOWN = tuple(dict.fromkeys([*NAMES, *COMPARISONS]))  # NAMES are made by `make results`; the others may be missing
+LENGTHS = ("length", "length-facts", "length-python")  # of plays, and of other texts
+KNOWN = tuple(dict.fromkeys([*NAMES, *COMPARISONS, *LENGTHS]))  # `make results` makes NAMES; others may be missing
 _FORMAT = 1
 
 

@@ -6,13 +6,14 @@ import math
 from enum import StrEnum
 
 from idviz.lab.studies import LEAST_HEADROOM, LengthCurves, Variant
+from idviz.lab.studies.context import SHORT
 from idviz.numbers.paper import S4D_LOWER
 
 FLAT = 1.02  # the ratio of perplexities up to which a curve counts as flat
 MARKED = 1.10  # the ratio from which perplexity counts as markedly worse
 EQUAL = 0.02  # the share by which two perplexities may differ and count as about equal
 GAIN = S4D_LOWER[0]  # by how much, at least, the paper's perplexity is lower than S4D's
-NEAR = 16  # tokens: what lies farther back is what a memory is for
+NEAR = SHORT  # tokens: what lies farther back is what a memory is for
 
 
 class Verdict(StrEnum):

@@ -1,10 +1,10 @@
-"""Perplexity against context length: saved curves, or the bundled models run now on a person's own text."""
+"""What context is used for: saved curves, or the bundled models run now on a person's own text."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from idviz.lab.studies import LengthCurves
@@ -17,6 +17,7 @@ TARGETS = 32  # of a person's own text
 LEAST_TARGETS = 16
 LONGEST = 8  # times the context in training, so that it takes seconds, not minutes
 _KEPT = 8  # texts
+PLAYS = "plays"
 _FLAT = 1e-12  # nats by which the unigram's loss may move
 
 SPEECH = (
@@ -37,13 +38,28 @@ SPEECH = (
 )  # Lincoln at Gettysburg, 1863
 
 
+TEXTS = {"facts": "length-facts", "plays": "length", "python": "length-python"}  # text -> its result; first is shown
+KINDS = {  # -> what the files call these targets, of real text and of facts
+    "all": (),
+    "seen": ("rare, seen before", "repeat"),
+    "new": ("rare, new", "first mention"),
+    "rest": ("rest",),
+}
+ANSWERS = "answers"  # not a curve: right answers to repeated facts, by distance
+
+
 @dataclass(frozen=True, eq=False)
 class LengthResult:
-    """The curves shown, in a unit; ``own``: of a person's own text, measured just now, else the saved ones."""
+    """The curves shown, in a unit; ``own``: of a person's own text, measured just now, else saved ones.
+
+    ``kind``: a key of ``KINDS``, or ``ANSWERS``; the curves are of these targets. ``whole``: of all targets and models.
+    """
 
     curves: LengthCurves
     unit: str
     own: bool
+    whole: LengthCurves
+    kind: str = "all"
     warnings: tuple[str, ...] = ()
 
     @property
@@ -51,24 +67,52 @@ class LengthResult:
         """Whether the control is there and at one loss, as it must be."""
         return self.curves.unigram_moves is not None and self.curves.unigram_moves <= _FLAT
 
+    @property
+    def longest(self) -> int:
+        """The longest context of the model that is spoken of first."""
+        return int(self.curves.mean(self.curves.lead, "nats")[0][-1])
 
-def compute(saved: LengthCurves | None) -> Callable[..., LengthResult]:
-    """The page's ``compute``, given the saved curves (None where there are none)."""
 
-    def run(*, source, models, unit, text, file, progress=None) -> LengthResult:
-        curves = measure_now(read_text(text, file), progress) if source == "own" else saved
-        if curves is None:
+def kind_of(curves: LengthCurves, kind: str) -> str | None:
+    """What the file calls this kind of target, a key of ``KINDS``; None where it was not measured."""
+    return next((name for name in KINDS[kind] if name in curves.slices), None)
+
+
+def has_answers(curves: LengthCurves) -> bool:
+    """Whether facts were asked again, so that answers can be right."""
+    return bool(curves.distances())
+
+
+def compute(saved: Mapping[str, LengthCurves]) -> Callable[..., LengthResult]:
+    """The page's ``compute``, given the saved curves by text (a key of ``TEXTS``)."""
+
+    def run(*, source, models, unit, text, file, kind="all", progress=None) -> LengthResult:
+        own = source == "own"
+        whole = measure_now(read_text(text, file), progress) if own else saved.get(source)
+        if whole is None:
             raise Missing("no saved results")
+        shown, kind, warnings = _of_kind(whole, "all" if own else kind)
         if models != "all":
-            if models not in curves.mixers:
-                there = ", ".join(mixer_name(mixer) for mixer in curves.mixers)
+            if models not in shown.mixers:
+                there = ", ".join(mixer_name(mixer) for mixer in shown.mixers)
                 raise ValueError(
                     f"There is no model with {mixer_name(models)} among those measured; there are {there}."
                 )
-            curves = curves.only(models)
-        return LengthResult(curves, unit, source == "own", _warnings(curves))
+            shown = shown.only(models)
+        return LengthResult(shown, unit, own, whole, kind, (*warnings, *_warnings(shown)))
 
     return run
+
+
+def _of_kind(whole: LengthCurves, kind: str) -> tuple[LengthCurves, str, tuple[str, ...]]:
+    """The curves of a kind of target; of all targets, with a warning, where it was not measured on this text."""
+    if kind == ANSWERS and has_answers(whole):
+        return whole, kind, ()
+    name = None if kind in ("all", ANSWERS) else kind_of(whole, kind)
+    if name is not None:
+        return whole.of_kind(name), kind, ()
+    said = () if kind == "all" else ("There are no such targets on this text; the curves are of all targets.",)
+    return whole, "all", said
 
 
 def _warnings(curves: LengthCurves) -> tuple[str, ...]:
@@ -123,7 +167,7 @@ def measure_now(text: str, progress=None) -> LengthCurves:
 
 def _measure(text: str, progress) -> LengthCurves:
     lengths, models = needed("idviz.lab.lengths"), needed("idviz.lab.models")
-    trained = [models.shared(name) for name in models.names()]
+    trained = _of_one_text([models.shared(name) for name in models.names()])
     if not trained:
         raise ValueError("This idviz carries no trained models; `make results` trains and bundles them.")
     at = max(model.trained_at for model in trained)
@@ -139,3 +183,11 @@ def _measure(text: str, progress) -> LengthCurves:
     targets = min(TARGETS, tokens - longest)
     measured = lengths.measure_lengths(trained, text, contexts, targets=targets, progress=progress)
     return LengthCurves.from_result(measured)
+
+
+def _of_one_text(models: list) -> list:
+    """Those trained on plays, or else on the first model's text: their tokens are the same; words alone don't do."""
+    letters = [model for model in models if not getattr(model.tokenizer, "words", False)]
+    texts = [model.about["training"].get("text", PLAYS) for model in letters]
+    chosen = PLAYS if PLAYS in texts else texts[0] if texts else None
+    return [model for model, text in zip(letters, texts, strict=True) if text == chosen]

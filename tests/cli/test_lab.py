@@ -86,14 +86,14 @@ def test_length(tmp_path, small_runs, small_text):
     found = results.load_result(file)
     assert (found["targets"], found["seed"], found["text"]) == (40, 3, "words.txt")
     assert [row["model"] for row in found["models"]] == ["interdomain", "softmax", "unigram"]
-    ratio = found["models"][0]["curve"][2]["ratio"]
+    ratio = found["models"][0]["curve"][-1]["ratio"]
     said = (
         f"interdomain: at 56 tokens, 3.5 times its context in training, perplexity is {ratio[0]:.3f} times that at 16"
     )
     assert said in done.stdout
     row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["16"])
     assert row.count("×1.000") == 3
-    assert f"{found['models'][1]['curve'][1]['perplexity']:.2f} ×1.000" in row
+    assert f"{found['models'][1]['curve'][2]['perplexity']:.2f} ×1.000" in row
 
 
 def test_ablate_in_two_parts(tmp_path, small_text):

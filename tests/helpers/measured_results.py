@@ -38,6 +38,44 @@ def length() -> dict:
     return {**MADE_BY, **about, "tokens": 20_000, "models": models}
 
 
+DISTANCES = {"repeat 1-16": 40, "repeat 17-32": 40, "repeat 33-64": 30, "repeat 65-128": 20}  # and their targets
+
+
+def length_facts() -> dict:
+    """Facts: Interdomain forgets beyond 32 tokens, softmax knows half at every distance, the ideal reader all."""
+    contexts = (0, 1, 16, TRAINED, 1024)
+    known = {"interdomain": (1.0, 0.9, 0.2, 0.1), "softmax": (0.5,) * 4, "ideal": (1.0,) * 4}
+    far = {"interdomain": 1.0, "softmax": 1.5, "ideal": 0.5}  # loss at the trained length, and of new facts
+
+    def row(mixer: str | None, seed: int | None) -> dict:
+        losses = dict.fromkeys(contexts, 4.0)
+        if mixer is not None:
+            losses |= {1: 2.0 + far[mixer], 16: 0.5 + far[mixer], TRAINED: far[mixer], 1024: far[mixer]}
+        slices = {"first mention": 5, "repeat": 60, **DISTANCES, "rest": 135}
+        shares = dict(zip(DISTANCES, known.get(mixer or "", (0.125,) * 4), strict=True))
+        answered = {name: round(shares.get(name, 0.5) * targets) for name, targets in slices.items()}
+        kinds = {
+            name: [
+                {"context": c, "loss": loss, "interval": [loss - 0.1, loss + 0.1]}
+                | ({"right": answered[name]} if name.startswith("repeat") else {})
+                for c, loss in losses.items()
+            ]
+            for name in slices
+        }
+        nats = losses[16] - losses[TRAINED]
+        gained = {"from": 16, "to": TRAINED, "nats": nats, "interval": [nats - 0.01, nats + 0.01]}
+        steps = [[0.02, 0.2], [0.025, 0.3]] if mixer == "interdomain" else None
+        return {"model": f"{mixer or 'unigram'}-{seed}", "mixer": mixer, "seed": seed, "trained_at": TRAINED,
+                "parameters": 1000, "steps": steps, "curve": curve(losses), "slices": kinds,
+                "headroom": {"beyond_16": gained, "beyond_training": None}}  # fmt: skip
+
+    slices = {"first mention": 5, "repeat": 60, **DISTANCES, "rest": 135}
+    models = [row("interdomain", 0), row("interdomain", 1), row("softmax", 0), row(None, None)]
+    about = {"text": "facts", "held_out": [], "unit": "nats per token", "targets": 200, "seed": 0, "tokens": 205_000}
+    more = {"slices": slices, "facts": {"objects": 8}, "floor": row("ideal", None) | {"seed": None}}
+    return {**MADE_BY, **about, **more, "models": models}
+
+
 def study(name: str, losses: dict[str, list[float]], mixers: dict[str, str] | None = None) -> dict:
     rows = [
         {"variant": variant, "seed": seed, "mixer": (mixers or {}).get(variant, "interdomain"), "mixer_options": {},

@@ -14,6 +14,7 @@ from idviz.lab.perplexity import Score, length_curve, score
 from idviz.lab.unigram import Unigram
 from idviz.lab.units import bootstrap, in_units, perplexity
 from idviz.learned import MIXERS, DecoderConfig, build
+from tests.helpers.decoders import awake
 
 torch.set_num_threads(1)
 V, T = 20, 40
@@ -39,7 +40,7 @@ class Prescribed(torch.nn.Module):
 
 def make(kind):
     options = {"modes": 4} if kind in ("interdomain", "s4d") else {}
-    decoder = build(DecoderConfig(V, 32, 2, 2, 24, kind, options), device="cpu")
+    decoder = awake(build(DecoderConfig(V, 32, 2, 2, 24, kind, options), device="cpu"))
     with torch.no_grad():
         decoder.embedding.weight.mul_(20)  # losses far from ln V
     return decoder
@@ -102,6 +103,24 @@ def test_the_curve_against_one_target_at_a_time(kind):
     np.testing.assert_allclose(curve.perplexity, np.exp(np.mean(wanted, axis=1)), rtol=1e-5)
     assert np.ptp(curve.losses, axis=0).min() > 1e-3  # the context does change what is predicted
     assert torch.is_grad_enabled()
+
+
+def test_targets_may_be_given_and_a_part_of_them_taken():
+    model, where = make("softmax"), np.array([20, 33, 39])
+    curve = length_curve(model, TEXT, (4, 16), where=where)
+    wanted = [[one_at_a_time(model, t, c) for t in where] for c in (4, 16)]
+    np.testing.assert_allclose(curve.losses, wanted, rtol=0, atol=2e-5)
+    with torch.no_grad():
+        likeliest = [[model(torch.tensor(TEXT[None, t - c : t]))[0][0, -1].argmax() for t in where] for c in (4, 16)]
+    np.testing.assert_array_equal(curve.right, np.array(likeliest) == TEXT[where])
+    half = curve.part(np.array([True, False, True]))
+    np.testing.assert_array_equal(half.losses, curve.losses[:, [0, 2]])
+    assert half.targets.tolist() == [20, 39] and half.right.shape == (2, 2) and half.contexts == (4, 16)
+    middle, low, high = curve.difference(4, 16)
+    assert low <= middle <= high and middle == pytest.approx(curve.loss[0] - curve.loss[1])
+    for bad in ([15, 20], [20, 40], []):
+        with pytest.raises(ValueError, match="where must be positions from 16, the longest context, to 39"):
+            length_curve(model, TEXT, (4, 16), where=np.array(bad, int))
 
 
 def test_a_unigram_models_curve_is_exactly_flat():

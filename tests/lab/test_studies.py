@@ -15,6 +15,7 @@ from scipy import stats
 from idviz.folders import RESULTS
 from idviz.lab.results import NAMES
 from idviz.lab.studies import Comparison, Costs, LengthCurves, Lookups, OverSeeds, RecallScores, typed_result
+from idviz.lab.studies.context import LEAST_HEADROOM, SliceCurve
 from tests.helpers import measured_results
 
 KINDS = {
@@ -128,6 +129,30 @@ def test_curves_are_averaged_where_all_seeds_were_measured():
     assert low < 1.01 < high and curves.past_training("softmax") == (pytest.approx(1), pytest.approx(1.5))
     assert curves.lead == "interdomain" and curves.only("softmax").lead == "softmax"
     assert curves.only("softmax").unigram is not None and curves.unigram_moves == 0
+
+
+def test_what_context_is_used_for():
+    body = measured_results.length_facts()
+    curves = LengthCurves.from_result(body)
+    assert curves.headroom("interdomain").mean == pytest.approx(0.5) and curves.tells is True
+    assert curves.floor.headroom.nats == pytest.approx(0.5) and curves.of("ideal") == (curves.floor,)
+    assert "ideal" not in curves.mixers and curves.unigram.mixer is None and curves.unigram_moves == 0
+    assert curves.distances() == [(1, 16, 40), (17, 32, 40), (33, 64, 30), (65, 128, 20)] and curves.chance == 1 / 8
+    np.testing.assert_allclose(curves.answers("interdomain", 64), [[1.0, 0.9, 0.2, 0.1]] * 2)
+    assert curves.memory("interdomain") == pytest.approx(50) and curves.memory("softmax") is None
+    repeats = curves.of_kind("repeat")
+    assert repeats.targets == 60 and repeats.floor.loss[-1] == 0.5 and not repeats.curves[0].slices
+    assert repeats.mean("softmax", "ratio")[1][-1] == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"kind must be one of first mention, repeat, .*, not 'rare'"):
+        curves.of_kind("rare")
+    body["models"][2]["headroom"]["beyond_16"]["nats"] = LEAST_HEADROOM - 0.01
+    assert LengthCurves.from_result(body).tells is False
+    assert LengthCurves.from_result(measured_results.length()).tells is None  # of files without headroom
+
+
+def test_a_single_target_has_no_interval_and_an_empty_cell_is_a_dash():
+    part = SliceCurve.from_points([{"context": 4, "loss": 1.5, "interval": None, "right": 1}], 1)
+    assert np.isnan(part.interval).all() and part.cell(4) == "1.500 (100%)" and part.cell(8) == "–"
 
 
 def test_recall_reaches_and_chances(folder):

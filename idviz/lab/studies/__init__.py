@@ -4,7 +4,8 @@
 
 - "mixers", "ablation", and the same with "-facts" or "-python", or "facts" alone for a study of both: a
   :class:`~.comparison.Comparison`, variants and how each differs from the first;
-- "length": :class:`~.context.LengthCurves`, loss and perplexity ratio against context length;
+- "length", "length-facts", "length-python": :class:`~.context.LengthCurves`, loss against context length, of plays or
+  another text;
 - "recall": :class:`~.recall.RecallScores`, accuracy by variant, split, distance and number of pairs;
 - "cost": :class:`~.cost.Costs`, speed and memory of each model;
 - "lookup": :class:`~.lookup.Lookups`, how often a head weighs the fact that answers most.
@@ -23,7 +24,7 @@ from typing import TypeAlias
 
 from idviz.folders import RESULTS
 from idviz.lab.files import reading
-from idviz.lab.results import COMPARISONS, read_result
+from idviz.lab.results import COMPARISONS, LENGTHS, read_result
 from idviz.lab.studies.comparison import Answers, Comparison, Variant, summary
 from idviz.lab.studies.context import LEAST_HEADROOM, Curve, LengthCurves
 from idviz.lab.studies.cost import Costs, Decoding, ModelCost
@@ -39,7 +40,7 @@ StudyResult: TypeAlias = Comparison | LengthCurves | RecallScores | Costs | Look
 
 _KINDS: dict[str, Callable[[Mapping], StudyResult]] = {
     **dict.fromkeys(COMPARISONS, Comparison.from_result),
-    "length": LengthCurves.from_result,
+    **dict.fromkeys(LENGTHS, LengthCurves.from_result),
     "recall": RecallScores.from_result,
     "cost": Costs.from_result,
     "lookup": Lookups.from_result,

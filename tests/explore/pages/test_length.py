@@ -110,6 +110,85 @@ def test_labels_are_moved_apart_as_little_as_needed():
         np.testing.assert_array_equal(np.argsort(moved), np.argsort(places))
 
 
+# -- facts, and kinds of targets ---------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def facts():
+    results = {"length": typed(measured_results.length()), "length-facts": typed(measured_results.length_facts())}
+    return make(results)
+
+
+def test_the_page_opens_on_facts_and_keeps_plays(facts, view):
+    assert [value for value, _ in facts.control("source").options] == ["facts", "plays", "own"]
+    assert facts.result().curves.text == "facts" and facts.result(source="plays").curves.text == "plays"
+    assert [value for value, _ in view.control("source").options] == ["plays", "own"]
+    assert all(control.name != "kind" for control in view.controls)  # the file has no kinds
+    assert len([control for control in facts.controls if control.main]) <= 5
+
+
+def test_the_caption_tells_floor_and_headroom(facts):
+    text = facts.describe(facts.result())
+    assert f"the ideal reader's is {math.exp(0.5):.3g}" in text
+    assert "is worth 0.5 to Interdomain, 0.5 to softmax and 0.5 to the ideal reader, in nats a token" in text
+    assert "can't tell" not in text
+    body = measured_results.length_facts()
+    body["models"][2]["headroom"]["beyond_16"]["nats"] = 0.05
+    poor = make({"length-facts": typed(body)})
+    assert "under 0.1 for softmax, so this text can't tell" in poor.describe(poor.result(models="interdomain"))
+    assert "worth" not in facts.describe(facts.result(source="plays"))  # a file without headroom
+
+
+def test_answers_by_distance_and_the_memory_of_the_slowest_head(facts):
+    result = facts.result(kind="answers")
+    text = facts.describe(result)
+    assert "said 1 to 16 tokens before, Interdomain (mean of 2 seeds) is right in 100 %" in text
+    assert "said 65 to 128 before, in 10 %, softmax 50 %" in text and "1/Δ = 50 tokens" in text
+    assert facts.formula(result).tag == "E15"
+    rows = facts.table(result)
+    assert len(rows["right"]) == 3 * 2 * 4 and set(rows["context (tokens)"]) == {64, 1024}
+    for look in (Look(), Look("dark", True)):
+        axes = facts.draw(result, look=look).axes[0]
+        memory = [line for line in axes.lines if list(line.get_xdata()) == [pytest.approx(50)] * 2]
+        assert len(memory) == 1 and any("1/Δ: 50" in text.get_text() for text in axes.texts)
+    case = next(case for case in facts.try_this if case.values.get("kind") == "answers")
+    assert "1/Δ = 50 tokens" in case.look_for and "40 facts said 1 to 16 tokens before" in case.look_for
+
+
+def test_kinds_of_targets(facts):
+    result = facts.result(kind="seen", unit="nats")
+    assert result.curves.targets == 60 and result.whole.targets == 200 and not result.warnings
+    text = facts.describe(result)
+    assert "On 60 targets that were said before" in text and "is worth 0.5 to Interdomain and 0.5 to softmax" in text
+    assert facts.table(result)["mixer"][-1] == "ideal reader"
+    missing = facts.result(kind="seen", source="plays")
+    assert missing.kind == "all" and "no such targets on this text" in missing.warnings[0]
+    assert facts.result(kind="answers", source="plays").kind == "all"
+
+
+def test_no_context_has_a_place_on_the_axis(facts):
+    for look in (Look(), Look("dark", True)):
+        figure = facts.draw(facts.result(), look=look)
+        axes = figure.axes[0]
+        assert axes.get_xticklabels()[0].get_text() == "0" and axes.get_xticks()[0] == 0.5
+        names = [text.get_text().replace("\n", " ") for text in axes.texts]
+        assert "ideal reader" in names and any("unigram" in name for name in names)  # near enough for one axis
+        check_inside(figure, [text for part in figure.axes for text in part.texts if text.get_text()])
+
+
+def test_own_text_is_read_by_models_of_one_text(tiny, monkeypatch):
+    from idviz.lab import models
+
+    plays = models.shared
+
+    def shared(name):
+        model = plays(name)
+        model.about["training"]["text"] = "python" if name == "softmax-x" else "plays"
+        return model
+
+    monkeypatch.setattr(models, "shared", shared)
+    curves = make({}).result(source="own", text=TEXT).curves
+    assert curves.mixers == ("interdomain",)
+
+
 # -- own text ---------------------------------------------------------------------------------------------------------
 class Words:
     """A tokenizer: one token a word."""
