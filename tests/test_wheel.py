@@ -92,7 +92,10 @@ def test_trained_models_and_results_are_read(installed, tmp_path):
         print(*models.names())
         for name in models.names():
             model = idviz.lab.load_model(name, device="cpu")
-            tokens = model.tokenizer.encode("To be, or not to be, that is the question: whether tis nobler in the mind")
+            text = "To be, or not to be, that is the question: whether tis nobler in the mind"
+            if model.tokenizer.words:
+                text = "Quin plays harp . Ada drinks tea . Quin plays harp . Ada drinks tea ."
+            tokens = model.tokenizer.encode(text)
             found = score(model.decoder, tokens, len(tokens) - 1)
             assert found.loss < 0.9 * math.log(model.tokenizer.vocabulary), (name, found.loss)  # it has learned
         print(*[name for name in results.NAMES if (RESULTS / f"{name}.json").is_file() and results.read_result(name)])

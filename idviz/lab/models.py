@@ -58,9 +58,14 @@ class BundledModel:
     bytes: int
 
 
-def names() -> tuple[str, ...]:
-    """Names of the models that idviz carries."""
-    return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ABOUT}")))
+def names(*, facts: bool = True) -> tuple[str, ...]:
+    """Names of the models that idviz carries; without ``facts``, of those that read any text."""
+    known = sorted(path.parent.name for path in FOLDER.glob(f"*/{ABOUT}"))
+    return tuple(name for name in known if facts or _text(name) != corpus.FACTS)
+
+
+def _text(name: str) -> str:
+    return json.loads((FOLDER / name / ABOUT).read_text("utf-8"))["training"].get("text", corpus.PLAYS)
 
 
 def bundled_models() -> list[BundledModel]:

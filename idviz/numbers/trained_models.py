@@ -34,9 +34,13 @@ def trained_on(name: str) -> str:
     return json.loads((FOLDER / name / "model.json").read_text("utf-8"))["training"].get("text", "plays")
 
 
-def options(*mixers: str) -> tuple[tuple[str, str], ...]:
-    """(name, label) of the bundled models with these mixers, or of all, for a Choice; never empty."""
-    pairs = tuple((name, name) for name, config in bundled().items() if not mixers or config["mixer"] in mixers)
+def options(*mixers: str, facts: bool = True) -> tuple[tuple[str, str], ...]:
+    """(name, label) of the bundled models with these mixers, or of all, for a Choice; never empty.
+
+    Without ``facts``, those that read any text.
+    """
+    fits = {name: config for name, config in bundled().items() if not mixers or config["mixer"] in mixers}
+    pairs = tuple((name, name) for name in fits if facts or trained_on(name) != "facts")
     return pairs or ((f"{(mixers or ('interdomain',))[0]}-tiny",) * 2,)
 
 

@@ -110,7 +110,7 @@ EXPLORABLE = Explorable(
         "convolutions remember."
     ),
     controls=(
-        Choice(name="model", label="Model", options=options(),
+        Choice(name="model", label="Model", options=options(facts=False),
                help="One of the bundled models: same size, same text, same training; only the token mixer differs."),
         ModelText(name="prompt", label="Prompt", default=PROMPT, may_be_empty=True, max_length=2000, tokens=MOST_PROMPT,
                   help=f"What the model continues, up to {MOST_PROMPT} tokens. Empty: it starts from a new line."),
