@@ -22,7 +22,8 @@ from idviz.lab.studies.context import REPEATED
 from idviz.learned.checks import seed_of, whole_number
 from idviz.samples.facts import CHANGED, FIRST, REPEAT, SENTENCE, FactsTask
 
-EACH = 128  # targets of a rare bigram's kind, or of a distance, are added up to so many, where the text has them
+EACH = 128  # targets of a rare bigram's kind, or of a distance, are added up to so many, where the text has them …
+SHARE = 4  # … and up to a quarter of those drawn, so that the number asked for governs the work
 DOCUMENTS = 2048  # of facts that are looked through for more targets
 RARE = 5  # a bigram is rare that occurs at most so often in the training text
 SEEN, NEW, REST = TEXT_SLICES = ("rare, seen before", "rare, new", "rest")
@@ -86,7 +87,7 @@ def text_targets(
     all_of_them = np.arange(longest, len(tokens))
     rare = _occurrences(training, tokens[all_of_them - 1], tokens[all_of_them]) <= RARE
     slices = [kind(t) if rare[t - longest] else 2 for t in where]
-    lacking = [max(0, EACH - slices.count(number)) for number in (0, 1)]
+    lacking = [max(0, wanted(drawn) - slices.count(number)) for number in (0, 1)]
     more = np.random.default_rng([seed, 1]).permutation(np.setdiff1d(all_of_them[rare], where))
     added = []
     for t in more.tolist():
@@ -99,6 +100,11 @@ def text_targets(
     return Targets(
         tokens, np.append(where, added).astype(np.int64), np.array(slices, np.int8), TEXT_SLICES, drawn, seed
     )
+
+
+def wanted(drawn: int) -> int:
+    """How many targets of a rare kind there should be beside so many that were drawn from all."""
+    return min(EACH, -(-drawn // SHARE))
 
 
 def facts_targets(task: FactsTask, longest: int, count: int | None, seed: int) -> Targets:
@@ -115,7 +121,9 @@ def facts_targets(task: FactsTask, longest: int, count: int | None, seed: int) -
     number[kind == FIRST] = 0
     number[kind == CHANGED] = len(names) - 2
     number[kind == REPEAT] = 1 + _bin(found.distance[kind == REPEAT, -1])
-    lacking = {n: max(0, EACH - int((number == 1 + n).sum())) for n, (low, _) in enumerate(bins) if low < longest}
+    lacking = {
+        n: max(0, wanted(count) - int((number == 1 + n).sum())) for n, (low, _) in enumerate(bins) if low < longest
+    }
     rows, added = _asked_again(task, longest, lacking, [TEST, 1 + seed], count)
     rows = np.concatenate([found.tokens, rows])
     where = longest + (longest + 1) * np.arange(len(rows))

@@ -18,7 +18,7 @@ from idviz.lab.ideal import Ideal
 from idviz.lab.models import TrainedModel
 from idviz.lab.perplexity import draw_targets
 from idviz.lab.studies.context import LEAST_HEADROOM
-from idviz.lab.targets import EACH, NEW, RARE, REST, SEEN, distance_bins, facts_targets, text_targets
+from idviz.lab.targets import EACH, NEW, RARE, REST, SEEN, distance_bins, facts_targets, text_targets, wanted
 from idviz.lab.tokenizer import Tokenizer
 from idviz.learned import build
 from idviz.samples.facts import NOW_TOKEN, FactsTask
@@ -81,7 +81,8 @@ def test_targets_of_facts_by_distance():
     by_bins = [masks[f"repeat {low}-{high}"] for low, high in bins[:3]]
     np.testing.assert_array_equal(masks["repeat"][:300], np.any(by_bins, axis=0)[:300])
     assert found.drawn == 300 and not masks["repeat"][300:].any() and not masks["rest"][300:].any()
-    assert [mask.sum() for mask in by_bins] == [EACH] * 3
+    assert [mask.sum() for mask in by_bins] == [max(wanted(300), mask[:300].sum()) for mask in by_bins]
+    assert wanted(300) == 75 and wanted(512) == wanted(4096) == EACH and wanted(1) == 1
     pieces = [(row, ends) for mask, ends in zip(by_bins, bins, strict=False) for row in rows[mask]]
     for row, (low, high) in pieces:
         name = row[-4] if row[-3] == NOW_TOKEN else row[-3]
